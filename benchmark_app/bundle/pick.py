@@ -1,0 +1,53 @@
+"""Finding events by type, and the part of each worker process in a journal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from benchmark_app.journal.events import Event, WorkerSpawned
+
+E = TypeVar("E", bound=Event)
+
+
+@dataclass
+class Pass:
+    """The events from the spawn of one worker process to the next one's; only startup has two."""
+
+    profiled: bool = False
+    events: list[Event] = field(default_factory=list)
+
+
+def in_order(events: Iterable[Event]) -> list[Event]:
+    """The events by time; those of the same instant stay as they came."""
+    return sorted(events, key=lambda event: event.t)
+
+
+def every(events: Iterable[Event], cls: type[E]) -> list[E]:
+    """All events of a type."""
+    return [event for event in events if isinstance(event, cls)]
+
+
+def first(events: Iterable[Event], cls: type[E]) -> E | None:
+    """The first event of a type."""
+    return next((event for event in events if isinstance(event, cls)), None)
+
+
+def last(events: Sequence[Event], cls: type[E]) -> E | None:
+    """The last event of a type."""
+    return first(reversed(events), cls)
+
+
+def passes(events: Iterable[Event]) -> list[Pass]:
+    """Cut a run into its worker processes. What precedes the first spawn belongs to the first."""
+    result = [Pass()]
+    spawned = False
+    for event in events:
+        if isinstance(event, WorkerSpawned):
+            if spawned:
+                result.append(Pass())
+            result[-1].profiled = event.profiled
+            spawned = True
+        result[-1].events.append(event)
+    return result

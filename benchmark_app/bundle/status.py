@@ -1,0 +1,123 @@
+"""How a run ended, told from its events alone."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from benchmark_app.bundle.pick import every, first, in_order, last, passes
+from benchmark_app.journal.events import (
+    Event,
+    Failed,
+    Finished,
+    Refused,
+    RunClosed,
+    RunPlanned,
+    StopRequested,
+    WorkerExited,
+    WorkerSpawned,
+)
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """The end of a run; `reason` is one line, empty for a completed one."""
+
+    status: Literal["completed", "interrupted", "crashed", "refused"]
+    reason: str
+
+
+def run_status(events: Iterable[Event]) -> RunOutcome:
+    """Judge a run.
+
+    Only the worker's own word that all of its work is done makes a run completed: no exit status does, because a task
+    may call `os._exit(0)`, and none undoes it, because closing an engine may end the process. A stop that was asked
+    for makes it interrupted, unless the worker had failed before.
+    """
+    events = in_order(events)
+    refused = first(events, Refused)
+    if refused is not None:
+        return RunOutcome("refused", _one_line(refused.message))
+    if _work_done(events):
+        return RunOutcome("completed", "")
+    stop = first(events, StopRequested)
+    if stop is not None and not _failed_before(events, stop.t):
+        return RunOutcome("interrupted", _one_line(stop.reason or stop.signal or "the run was asked to stop"))
+    return RunOutcome("crashed", _crash_reason(events))
+
+
+def exit_code(events: Iterable[Event]) -> int:
+    """The last worker's exit status, negative for a signal; 0 where it is unknown."""
+    exited = last(in_order(events), WorkerExited)
+    return exited.exit_code if exited is not None else 0
+
+
+def exit_note(events: Iterable[Event]) -> str:
+    """What went wrong after a run had completed, `""` if nothing did."""
+    events = in_order(events)
+    notes = [_one_line(failed.error) for failed in every(events, Failed)]
+    code = exit_code(events)
+    if code != 0:
+        notes.append(f"{_describe_exit(code)} after it had finished its work")
+    return "; ".join(notes)
+
+
+def failed_at(events: Iterable[Event]) -> str:
+    """File and line of the exception that ended the run, `""` if none did."""
+    failed = first(in_order(events), Failed)
+    return failed.where if failed is not None else ""
+
+
+def _work_done(events: list[Event]) -> bool:
+    if any(finished.outcome == "budget" for finished in every(passes(events)[-1].events, Finished)):
+        return not _profile_missing(events)
+    return False
+
+
+def _profile_missing(events: list[Event]) -> bool:
+    """True if a startup run ended between its plain and its profiled pass."""
+    plan = first(events, RunPlanned)
+    if plan is None or plan.workflow != "startup" or plan.top_n == 0:
+        return False
+    if any(spawned.profiled for spawned in every(events, WorkerSpawned)):
+        return False
+    return first(events, StopRequested) is not None or first(events, RunClosed) is None
+
+
+def _failed_before(events: list[Event], t: float) -> bool:
+    """True if the worker raised, or was gone without having finished, before time `t`."""
+    if any(failed.t < t for failed in every(events, Failed)):
+        return True
+    current = passes(events)[-1].events
+    finished = any(finished.outcome == "budget" for finished in every(current, Finished))
+    return not finished and any(exited.t < t for exited in every(current, WorkerExited))
+
+
+def _crash_reason(events: list[Event]) -> str:
+    failed = first(events, Failed)
+    if failed is not None:
+        return _one_line(failed.error)
+    exited = last(passes(events)[-1].events, WorkerExited)
+    if exited is not None:
+        return _one_line(exited.last_words) or f"{_describe_exit(exited.exit_code)} before it finished its work"
+    if first(events, RunClosed) is None:
+        return "the supervisor ended without closing the run (killed, or power loss)"
+    if first(events, WorkerSpawned) is None:
+        return "no worker was started"
+    return "the worker did not finish its work"
+
+
+def _describe_exit(code: int) -> str:
+    if code >= 0:
+        return f"the worker exited with status {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    return f"the worker was killed by {name}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

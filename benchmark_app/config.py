@@ -1,0 +1,409 @@
+"""The settings of a run: one dataclass per group, and the one place where a composed configuration is checked.
+
+Validation happens after composition, so that YAML files, presets from `--config-dir`, `+key=…` and the command line
+all pass the same gate. What each setting means is written beside it in `conf/`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import importlib
+import importlib.metadata
+import math
+import re
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from benchmark_app.envs.cfg import EnvCfg
+from benchmark_app.frameworks.agent import PPOAgent
+
+WORKFLOWS = ("startup", "runtime", "training", "play")
+
+# What has to be installed for a choice, so that a missing package is refused before anything heavy starts.
+FRAMEWORK_DISTRIBUTIONS = {"rsl_rl": "rsl-rl-lib", "skrl": "skrl"}
+PHYSICS_DISTRIBUTIONS = {"newton_mjwarp": ("newton", "warp-lang", "mujoco-warp")}
+
+
+class SettingError(Exception):
+    """A setting that cannot be used; the message is one line naming the setting, its value and what to type."""
+
+
+@dataclass(kw_only=True)
+class WorkflowCfg:
+    """`workflow=`: what is run."""
+
+    name: str
+    steps: list[str]
+
+    def problems(self) -> list[str]:
+        """Steps that are no workflows, or in an order that cannot work."""
+        if self.steps and self.steps == [name for name in WORKFLOWS if name in self.steps]:
+            return []
+        return [f"steps={self.steps}: must be some of {', '.join(WORKFLOWS)}, in this order"]
+
+
+@dataclass(kw_only=True)
+class FrameworkCfg:
+    """`framework=`: the RL library."""
+
+    name: str
+
+
+@dataclass(kw_only=True)
+class PhysicsCfg:
+    """`physics=`: the physics engine."""
+
+    name: str
+    integrator: str = "implicitfast"
+
+    def problems(self) -> list[str]:
+        """An integrator the engine does not have."""
+        allowed = ("implicitfast", "euler")
+        if self.integrator in allowed:
+            return []
+        return [f"integrator={self.integrator}: must be one of {', '.join(allowed)}"]
+
+
+@dataclass(kw_only=True)
+class RenderingCfg:
+    """`rendering=`: the renderer."""
+
+    name: str
+
+
+@dataclass(kw_only=True)
+class ProfilingCfg:
+    """`profiling=`: how time and resources are measured."""
+
+    name: str
+    mode: str
+    sample_period_s: float
+
+    def problems(self) -> list[str]:
+        """A mode or period that cannot be measured with."""
+        found = []
+        if self.mode != "host_return":
+            found.append(f"mode={self.mode}: must be host_return")
+        if not 0.05 <= self.sample_period_s <= 3600:
+            found.append(f"sample_period_s={self.sample_period_s}: must be from 0.05 to 3600")
+        return found
+
+
+@dataclass(kw_only=True)
+class TrainingCfg:
+    """`training.*`."""
+
+    warmup_iterations: int
+    checkpoint_interval: int
+
+
+@dataclass(kw_only=True)
+class PlayCfg:
+    """`play.*`."""
+
+    episodes: int
+    policy_batch: int
+    warmup_steps: int
+
+
+@dataclass(kw_only=True)
+class RuntimeCfg:
+    """`runtime.*`."""
+
+    steps: int
+    warmup_steps: int
+
+
+@dataclass(kw_only=True)
+class StartupCfg:
+    """`startup.*`."""
+
+    top_n: int
+
+
+@dataclass(kw_only=True)
+class LearningCfg:
+    """`learning.*`."""
+
+    ema_alpha: float
+    series: bool
+
+
+@dataclass(kw_only=True)
+class RunCfg:
+    """`run.*`."""
+
+    root: str
+    grace_s: float
+    reserve_mb: int
+
+
+@dataclass(kw_only=True)
+class WorkerCfg:
+    """`worker.*`."""
+
+    python: str | None
+    program: str | None
+    debug: bool
+
+
+@dataclass(kw_only=True)
+class Settings:
+    """Everything one run needs to know, checked and resolved."""
+
+    workflow: WorkflowCfg
+    framework: FrameworkCfg
+    agent: PPOAgent
+    task: EnvCfg
+    physics: PhysicsCfg
+    rendering: RenderingCfg
+    profiling: ProfilingCfg
+    seed: int
+    num_envs: int
+    device: str
+    threads: int
+    checkpoint: str | None
+    training: TrainingCfg
+    play: PlayCfg
+    runtime: RuntimeCfg
+    startup: StartupCfg
+    learning: LearningCfg
+    run: RunCfg
+    worker: WorkerCfg
+    presets: list[str] = field(default_factory=list)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the settings as plain JSON data, which `from_plain` reads back."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_plain(cls, data: dict[str, Any]) -> Settings:
+        """Rebuild settings that were checked before; no check is repeated."""
+        groups = {
+            name: kind(**data[name])
+            for name, kind in {**GROUPS, "task": task_cfg_class(data["task"]["module"])}.items()
+        }
+        return cls(**{**data, **groups})
+
+
+GROUPS: dict[str, type[Any]] = {
+    "workflow": WorkflowCfg,
+    "framework": FrameworkCfg,
+    "agent": PPOAgent,
+    "physics": PhysicsCfg,
+    "rendering": RenderingCfg,
+    "profiling": ProfilingCfg,
+    "training": TrainingCfg,
+    "play": PlayCfg,
+    "runtime": RuntimeCfg,
+    "startup": StartupCfg,
+    "learning": LearningCfg,
+    "run": RunCfg,
+    "worker": WorkerCfg,
+}
+
+
+def task_cfg_class(module: str) -> type[EnvCfg]:
+    """Return the settings class of a task module.
+
+    Raises:
+        SettingError: The module cannot be imported or is no task.
+    """
+    try:
+        cfg = importlib.import_module(module).Cfg
+    except Exception as error:  # a task module is a user's code and may fail in any way
+        raise SettingError(f"task.module={module}: cannot be used as a task ({error})") from error
+    if not (isinstance(cfg, type) and issubclass(cfg, EnvCfg)):
+        raise SettingError(f"task.module={module}: its Cfg must be a subclass of benchmark_app.envs.cfg.EnvCfg")
+    return cfg
+
+
+@dataclass(kw_only=True)
+class _Root:
+    """Schema of the top level; the groups are checked one by one against their own."""
+
+    seed: int
+    num_envs: int
+    device: str
+    threads: int
+    checkpoint: str | None
+    task: Any
+    workflow: Any
+    framework: Any
+    agent: Any
+    physics: Any
+    rendering: Any
+    profiling: Any
+    training: Any
+    play: Any
+    runtime: Any
+    startup: Any
+    learning: Any
+    run: Any
+    worker: Any
+
+
+def check(composed: DictConfig, presets: list[str]) -> Settings:
+    """Turn a composed configuration into settings, or refuse it.
+
+    Args:
+        composed: What Hydra composed from files, presets and the command line.
+        presets: Active choices that have no typed field in a bundle.
+
+    Raises:
+        SettingError: The first setting that cannot be used.
+    """
+    plain: dict[str, Any] = OmegaConf.to_container(_typed(_Root, composed, ""), resolve=True)  # type: ignore[assignment]
+    groups = {name: OmegaConf.to_object(_typed(kind, composed[name], name)) for name, kind in GROUPS.items()}
+    module = composed.task.get("module") if isinstance(composed.task, DictConfig) else None
+    if not isinstance(module, str):
+        raise SettingError(f"task.module={module}: must name the Python module of the task")
+    groups["task"] = OmegaConf.to_object(_typed(task_cfg_class(module), composed.task, "task"))
+    settings = Settings(**{**plain, **groups}, presets=presets)
+    for problem in _problems(settings):
+        raise SettingError(problem)
+    return settings
+
+
+T = TypeVar("T")
+
+
+def _typed(kind: type[T], node: Any, name: str) -> DictConfig:
+    """Merge a node into its schema: unknown keys, wrong types and missing values are refused."""
+    prefix = f"{name}." if name else ""
+    if not isinstance(node, DictConfig):
+        raise SettingError(f"{name}={node}: is a group of settings; set one of them, such as {name}.KEY=VALUE")
+    schema = OmegaConf.structured(kind)
+    known = [cls.name for cls in dataclasses.fields(kind)]  # type: ignore[arg-type]
+    for key in node:
+        if key not in known:
+            shown = f"{prefix}{key}={_shown(OmegaConf.to_container(node, resolve=False)[key])}"  # type: ignore[index]
+            raise SettingError(unknown_key(shown, [f"{prefix}{name}" for name in known]))
+        try:
+            schema[key] = node[key]
+        except OmegaConfBaseException as error:
+            raw = OmegaConf.to_container(node, resolve=False)
+            value = raw.get(key) if isinstance(raw, dict) else raw
+            raise SettingError(f"{prefix}{key}={_shown(value)}: {_expected(kind, str(key), str(error))}") from error
+    for key in known:
+        if OmegaConf.is_missing(schema, key):
+            raise SettingError(f"{prefix}{key}: has no value; set {prefix}{key}=VALUE")
+    return schema
+
+
+def _shown(value: Any) -> str:
+    return "null" if value is None else str(value)
+
+
+def _expected(kind: type[Any], key: str, message: str) -> str:
+    """Say in a few words what a setting of a schema class must be."""
+    types = {cls.name: str(cls.type) for cls in dataclasses.fields(kind)}
+    base, _, optional = types.get(key, "").partition(" | ")
+    words = {
+        "int": "must be a whole number",
+        "float": "must be a number",
+        "bool": "must be true or false",
+        "str": "must be a text",
+        "list[int]": "must be a list of whole numbers such as [32,32]",
+        "list[str]": "must be a list such as [a,b]",
+    }.get(base)
+    if words is None:
+        return re.sub(r"\s+", " ", message).strip()
+    return f"{words} or null" if optional else words
+
+
+def unknown_key(key: str, known: list[str]) -> str:
+    """One line for a setting that does not exist, with the nearest ones that do."""
+    name = key.partition("=")[0]
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    level = sorted(other for other in known if other.rpartition(".")[0] == name.rpartition(".")[0])
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(level)}"
+    return f"{key}: no such setting; {hint}"
+
+
+def _problems(settings: Settings) -> list[str]:
+    """Every value that is well typed and still cannot work."""
+    s = settings
+    found = _not_finite(dataclasses.asdict(settings))
+    for name in ("workflow", "physics", "profiling", "task"):
+        found += [f"{name}.{problem}" for problem in getattr(s, name).problems()]
+    found += [f"agent.{problem}" for problem in s.agent.problems(s.num_envs)] if s.num_envs > 0 else []
+    for key, value, least in (
+        ("num_envs", s.num_envs, 1),
+        ("seed", s.seed, 0),
+        ("threads", s.threads, 1),
+        ("training.warmup_iterations", s.training.warmup_iterations, 0),
+        ("training.checkpoint_interval", s.training.checkpoint_interval, 0),
+        ("play.episodes", s.play.episodes, 1),
+        ("play.policy_batch", s.play.policy_batch, 1),
+        ("play.warmup_steps", s.play.warmup_steps, 0),
+        ("runtime.steps", s.runtime.steps, 1),
+        ("runtime.warmup_steps", s.runtime.warmup_steps, 0),
+        ("startup.top_n", s.startup.top_n, 0),
+        ("run.grace_s", s.run.grace_s, 0),
+        ("run.reserve_mb", s.run.reserve_mb, 1),
+    ):
+        if not value >= least:
+            found.append(f"{key}={value}: must be at least {least}")
+    if s.seed >= 2**31:
+        found.append(f"seed={s.seed}: must be below 2147483648")
+    if not 0.0 <= s.learning.ema_alpha <= 1.0:
+        found.append(f"learning.ema_alpha={s.learning.ema_alpha}: must be from 0 to 1")
+    if s.training.warmup_iterations >= s.agent.iterations and "training" in s.workflow.steps:
+        found.append(
+            f"training.warmup_iterations={s.training.warmup_iterations}: must be below agent.iterations="
+            f"{s.agent.iterations}, or nothing would be measured"
+        )
+    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", s.device):
+        found.append(f"device={s.device}: must be auto, cpu, cuda or cuda:N")
+    return found + _checkpoint_problems(s) + _installation_problems(s)
+
+
+def _not_finite(node: dict[str, Any], prefix: str = "") -> list[str]:
+    found = []
+    for key, value in node.items():
+        if isinstance(value, dict):
+            found += _not_finite(value, f"{prefix}{key}.")
+        elif isinstance(value, float) and not math.isfinite(value):
+            found.append(f"{prefix}{key}={value}: must be a finite number")
+    return found
+
+
+def _checkpoint_problems(s: Settings) -> list[str]:
+    if "play" in s.workflow.steps and "training" not in s.workflow.steps and s.checkpoint is None:
+        return [f"checkpoint=null: workflow={s.workflow.name} plays an earlier checkpoint; set checkpoint=PATH"]
+    if s.checkpoint is None:
+        return []
+    if "training" in s.workflow.steps or "play" not in s.workflow.steps:
+        return [f"checkpoint={s.checkpoint}: only workflow=play takes a checkpoint; set workflow=play or leave it out"]
+    if not Path(s.checkpoint).is_file():
+        return [f"checkpoint={s.checkpoint}: no such file; set checkpoint=PATH to one a training saved"]
+    return []
+
+
+def _installation_problems(s: Settings) -> list[str]:
+    if s.worker.python is not None:
+        # What that interpreter has installed is for its worker to say.
+        if shutil.which(s.worker.python) is None:
+            return [f"worker.python={s.worker.python}: no such program; give the path of a Python interpreter"]
+        return []
+    if s.worker.program is not None:
+        if not Path(s.worker.program).is_file():
+            return [f"worker.program={s.worker.program}: no such file"]
+        return []
+    needed = [("physics", s.physics.name, name) for name in PHYSICS_DISTRIBUTIONS.get(s.physics.name, ())]
+    if {"training", "play"} & set(s.workflow.steps):
+        needed.append(("framework", s.framework.name, FRAMEWORK_DISTRIBUTIONS.get(s.framework.name, "")))
+    found = []
+    for group, choice, distribution in needed:
+        try:
+            importlib.metadata.version(distribution)
+        except (importlib.metadata.PackageNotFoundError, ValueError):
+            found.append(f"{group}={choice}: needs the package {distribution}; type: pip install {distribution}")
+    return found

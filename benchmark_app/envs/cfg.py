@@ -1,0 +1,45 @@
+"""Plain-data description of a task: what a light process may know of it. No torch here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(kw_only=True)
+class EnvCfg:
+    """Settings every task has; a task subclasses it and adds its own fields.
+
+    Attributes:
+        name: Short name, the one typed as `task=NAME`.
+        module: Importable module of the task. It is light, and offers `Cfg` (a subclass of this class) and
+            `load_env()`, which imports torch and returns the `TorchEnv` subclass.
+        gym_id: Identifier written into bundles.
+        physics_dt: Physics step [s].
+        decimation: Physics steps per control step.
+        episode_length_s: Time limit of an episode [s].
+    """
+
+    name: str
+    module: str
+    gym_id: str
+    physics_dt: float
+    decimation: int
+    episode_length_s: float
+
+    @property
+    def control_dt(self) -> float:
+        """Control step [s]."""
+        return self.physics_dt * self.decimation
+
+    @property
+    def max_episode_steps(self) -> int:
+        """Control steps until the time limit truncates an episode."""
+        return max(1, round(self.episode_length_s / self.control_dt))
+
+    def problems(self) -> list[str]:
+        """Every setting that cannot work, as `key=value: what is allowed`; empty when all is well."""
+        found = []
+        for key in ("physics_dt", "decimation", "episode_length_s"):
+            if getattr(self, key) <= 0:
+                found.append(f"{key}={getattr(self, key)}: must be greater than 0")
+        return found

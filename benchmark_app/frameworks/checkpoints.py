@@ -1,0 +1,100 @@
+"""Checkpoint files, the same care for every library: written whole or not at all, read without executing anything."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from .base import CheckpointRefused
+
+
+def save_atomically(path: Path, write: Callable[[Path], None]) -> Path:
+    """Let `write` fill a temporary file beside `path`, then give it its name. A kill leaves the old file, or none.
+
+    Returns:
+        `path`, durable on disk.
+    """
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        write(temporary)
+        _sync(temporary)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    _sync(path.parent)
+    return path
+
+
+def read_checkpoint(path: Path, library: str, parts: tuple[str, ...], device: torch.device) -> dict[str, Any]:
+    """Read a checkpoint of plain tensors and containers.
+
+    Args:
+        path: The file.
+        library: Name of the library, for messages.
+        parts: Keys by which a checkpoint of this library is known; each holds a state dict.
+        device: Where its tensors go.
+
+    Raises:
+        CheckpointRefused: No such file, damaged, not of this library, or holding what only unpickling could load.
+    """
+    if not path.is_file():
+        raise CheckpointRefused(f"checkpoint {path} refused: there is no such file")
+    try:
+        content = torch.load(path, map_location=device, weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise CheckpointRefused(
+            f"checkpoint {path} refused: it is no checkpoint, or loading it would execute code (nothing was executed)"
+        ) from error
+    except Exception as error:  # torch raises a different type for every way a file can be damaged
+        raise CheckpointRefused(f"checkpoint {path} refused: it is damaged, or no {library} checkpoint") from error
+    if not isinstance(content, dict) or not all(_is_state_dict(content.get(part)) for part in parts):
+        raise CheckpointRefused(f"checkpoint {path} refused: it is no {library} checkpoint, which holds {parts}")
+    return content
+
+
+def load_actor(path: Path, actor: torch.nn.Module, weights: Mapping[str, Any]) -> None:
+    """Load an actor's state dict, or say in one line how it differs from the actor this task and agent need.
+
+    Raises:
+        CheckpointRefused: Other observations, other actions, or other agent settings.
+    """
+    needed = actor.state_dict()
+    found_layers, needed_layers = _layers(weights), _layers(needed)
+    if found_layers:
+        for what, found, wanted in (
+            ("observation values", found_layers[0].shape[1], needed_layers[0].shape[1]),
+            ("actions", found_layers[-1].shape[0], needed_layers[-1].shape[0]),
+        ):
+            if found != wanted:
+                raise CheckpointRefused(f"checkpoint {path} refused: made for {found} {what}, this task has {wanted}")
+    for name in [*needed, *weights]:
+        shape, needed_shape = (tuple(part[name].shape) if name in part else "absent" for part in (weights, needed))
+        if shape != needed_shape:
+            raise CheckpointRefused(
+                f"checkpoint {path} refused: saved with other agent.hidden_layers or agent.normalize_observations "
+                f"({name} is {shape} in the file, {needed_shape} here)"
+            )
+    actor.load_state_dict(weights)
+
+
+def _is_state_dict(part: Any) -> bool:
+    return isinstance(part, Mapping) and all(isinstance(value, torch.Tensor) for value in part.values())
+
+
+def _layers(weights: Mapping[str, Any]) -> list[torch.Tensor]:
+    """The weight matrices of an actor, from the observations to the actions."""
+    return [tensor for name, tensor in weights.items() if name.endswith(".weight") and tensor.ndim == 2]
+
+
+def _sync(path: Path) -> None:
+    """Have the operating system put a file or folder on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,262 @@
+"""The typed events a journal is made of. Standard library only.
+
+Every event has a `kind` (its name in the file) and `t`, seconds on the system's monotonic clock
+(`time.monotonic()`), which parent and worker share; the journals of a workflow are merged by it.
+Durations are wall seconds. Scalars are plain Python numbers, never NaN or infinite: a writer refuses them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+Scalar = bool | int | float | str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """Base of all events: when it happened [s, monotonic clock]."""
+
+    kind: ClassVar[str]
+    t: float
+
+
+# ---------------------------------------------------------------- written by the supervisor
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunPlanned(Event):
+    """What this workflow is about to do; the first line of a supervisor journal."""
+
+    kind: ClassVar[str] = "run_planned"
+    run_id: str
+    workflow: str  # training | play | runtime | startup
+    framework: str | None  # None where no library runs (runtime, startup)
+    physics: str
+    rendering: str
+    task: str  # gym task id
+    seed: int
+    num_envs: int
+    max_iterations: int | None  # training budget; None elsewhere
+    presets: list[str]
+    start_time_utc: str  # ISO 8601, UTC
+    ema_alpha: float = 0.1
+    keep_series: bool = True
+    top_n: int = 30  # startup: rows per phase of the profile
+    whitelist: str | None = None
+    synthetic: bool = False  # another worker program than ours wrote the worker journal
+    perturbed: str = ""  # why timings are not those of production, "" if they are
+    extra: dict[str, Scalar] = field(default_factory=dict)  # copied into the bundle's `extra`
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostFacts(Event):
+    """Versions, git facts of the user's project and hardware, in the shape of the bundle's own classes."""
+
+    kind: ClassVar[str] = "host_facts"
+    versions: dict[str, Any]
+    hardware: dict[str, Any]
+    gpus: list[dict[str, Any]] = field(default_factory=list)  # every device NVML sees: uuid, name, mem_gb, compute_cap
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerSpawned(Event):
+    """A worker process was started; `t` is the instant before the spawn: start-up is counted from here."""
+
+    kind: ClassVar[str] = "worker_spawned"
+    pid: int
+    command: list[str]
+    log: str
+    profiled: bool = False  # the second, profiled pass of the startup workflow
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceSample(Event):
+    """One look at the worker's process tree and at every GPU.
+
+    `cpu_pct` covers the time since the previous sample (100 is one core); `ram_gb` is resident memory [GiB];
+    `gpus` maps a device UUID to `{"util_pct", "mem_gb"}`, whole device.
+    """
+
+    kind: ClassVar[str] = "resource_sample"
+    cpu_pct: float
+    ram_gb: float
+    gpus: dict[str, dict[str, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StopRequested(Event):
+    """The supervisor asked the worker to stop: a signal (`SIGINT`, `SIGTERM`, `SIGHUP`) or a limit."""
+
+    kind: ClassVar[str] = "stop_requested"
+    reason: str
+    signal: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerExited(Event):
+    """The worker process is gone. `exit_code` is negative for a signal, as in `subprocess`.
+
+    `last_words` is the failure the worker reported through its pipe when it could not write its journal.
+    `killed_by_us` says that the supervisor killed it after the grace period.
+    """
+
+    kind: ClassVar[str] = "worker_exited"
+    exit_code: int
+    last_words: str = ""
+    killed_by_us: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunClosed(Event):
+    """The supervisor's last line for a workflow; absent when the supervisor itself was killed."""
+
+    kind: ClassVar[str] = "run_closed"
+    end_time_utc: str
+
+
+# ---------------------------------------------------------------- written by the worker
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phase(Event):
+    """One start-up phase ended at `t` after `duration_s`.
+
+    Names in order: python_imports (from process spawn), task_config, app_launch, env_creation, first_step.
+    `top_functions` is filled only by the profiled pass: rows of name, own_time_s, cum_time_s, calls.
+    """
+
+    kind: ClassVar[str] = "phase"
+    name: str
+    duration_s: float
+    top_functions: list[dict[str, Any]] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerFacts(Event):
+    """What only the worker can know: the device it runs on, its logical CUDA devices, scalars for `extra`."""
+
+    kind: ClassVar[str] = "worker_facts"
+    device: str
+    cuda_devices: list[dict[str, Any]] = field(default_factory=list)  # in logical order: uuid, name, mem_gb, compute_cap
+    extra: dict[str, Scalar] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoopStarted(Event):
+    """The work that is counted in iterations begins.
+
+    `steps_per_iteration` [frames]: environments x rollout in training, environments in runtime and play.
+    `warmup_iterations` leading iterations are counted but enter no rate and no time.
+    """
+
+    kind: ClassVar[str] = "loop_started"
+    steps_per_iteration: int
+    warmup_iterations: int
+    measurement_mode: str = "host_return"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Iteration(Event):
+    """One training iteration, complete: rollout and update.
+
+    `iteration_s` is the wall time of the whole iteration, `collection_s` of the rollout, `learning_s` of the update,
+    `env_step_s` one entry per `TorchEnv.step` call, `hook_s` our own share. `frames` = environment steps taken.
+    `episodes` episodes ended in it. The three means are over the last 100 finished episodes at the end of the
+    iteration, None before the first; `success_rate` is None too where the task reports no success.
+    """
+
+    kind: ClassVar[str] = "iteration"
+    index: int
+    frames: int
+    iteration_s: float
+    collection_s: float
+    learning_s: float
+    hook_s: float
+    env_step_s: list[float]
+    episodes: int
+    reward: float | None
+    ep_length: float | None
+    success_rate: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steps(Event):
+    """A batch of consecutive steps of runtime or play; one iteration is one step.
+
+    `step_s[i]` is the whole step (policy and environment in play, environment in runtime), `env_step_s[i]` the
+    `TorchEnv.step` call in it, `frames[i]` the rows that counted (None: every environment).
+    """
+
+    kind: ClassVar[str] = "steps"
+    first_index: int
+    step_s: list[float]
+    env_step_s: list[float]
+    frames: list[int] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Episode(Event):
+    """One finished evaluation episode (play only)."""
+
+    kind: ClassVar[str] = "episode"
+    index: int
+    reward: float
+    length: int
+    success: bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointSaved(Event):
+    """A policy checkpoint is complete on disk. In play: the checkpoint that is rolled out."""
+
+    kind: ClassVar[str] = "checkpoint_saved"
+    path: str
+    iteration: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extra(Event):
+    """Scalars for the bundle's `extra`; a later value replaces an earlier one."""
+
+    kind: ClassVar[str] = "extra"
+    values: dict[str, Scalar]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnostics(Event):
+    """What the engine says of itself once built (model sizes, capacities, solver); goes into `run.json`."""
+
+    kind: ClassVar[str] = "diagnostics"
+    values: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished(Event):
+    """The worker's work is over: `budget` (all of it was done) or `stopped` (it was asked to stop).
+
+    Written before any engine is closed, because closing one may end the process.
+    """
+
+    kind: ClassVar[str] = "finished"
+    outcome: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failed(Event):
+    """An exception ended the work. `where` is the file and line that raised."""
+
+    kind: ClassVar[str] = "failed"
+    error: str
+    where: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refused(Event):
+    """The worker's first act, its checks, found a setting it cannot run with. No bundle is written."""
+
+    kind: ClassVar[str] = "refused"
+    message: str
+
+
+KINDS: dict[str, type[Event]] = {cls.kind: cls for cls in Event.__subclasses__()}

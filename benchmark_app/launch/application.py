@@ -1,0 +1,148 @@
+"""One run: take the directory, run the workflows one after the other, say how it went."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmark_app import __version__
+from benchmark_app.config import Settings
+
+from .progress import Progress
+from .run_directory import HydraRecord, RunDirectory, point_latest
+from .signals import StopSignals
+from .summary import print_summary
+from .supervisor import Supervisor, WorkflowResult, utc_now
+
+CRASHED = 1
+REFUSED = 2
+
+
+def run(settings: Settings, path: Path, record: HydraRecord) -> int:
+    """Run every workflow the settings ask for.
+
+    Args:
+        settings: Checked settings.
+        path: Run directory to take.
+        record: How the run was composed.
+
+    Returns:
+        Exit status: 0 completed, 1 crashed, 2 refused, 128 + signal interrupted.
+
+    Raises:
+        SettingError: The run directory cannot be used; nothing was started.
+    """
+    with StopSignals() as signals:
+        directory = RunDirectory.create(path, record, settings.run.reserve_mb)
+        directory.manifest = manifest(settings, record)
+        directory.save()
+        point_latest(Path(settings.run.root), path)
+        supervisor = Supervisor(directory, settings, signals, Progress(sys.stderr))
+        results = _run_all(supervisor, directory, settings, signals)
+        lost = finish(directory, results, status_of(results, signals))
+        directory.close()
+        print_summary(directory.path, results, settings)
+        for text in lost:
+            print(f"benchmark_app: lost: {text}", file=sys.stderr)
+        if lost:
+            again = shlex.join(["python", "-m", "benchmark_app", "recover", str(directory.path)])
+            print(f"benchmark_app: the journals are kept; once there is space, type: {again}", file=sys.stderr)
+    return exit_status(results, signals)
+
+
+def _run_all(
+    supervisor: Supervisor, directory: RunDirectory, settings: Settings, signals: StopSignals
+) -> list[WorkflowResult]:
+    results: list[WorkflowResult] = []
+    checkpoint = None if settings.checkpoint is None else str(Path(settings.checkpoint).resolve())
+    for workflow in settings.workflow.steps:
+        reason = ""
+        if signals.first is not None:
+            reason = f"stopped by {signals.first.name}"
+        elif any(result.status == "refused" for result in results):
+            reason = "the settings were refused"
+        elif workflow == "play" and checkpoint is None:
+            reason = "training left no checkpoint to play"
+        else:
+            try:
+                directory.reserve(settings.run.reserve_mb)
+            except OSError as error:
+                reason = f"no disk space left to set aside: {error.strerror}"
+        if reason:
+            results.append(WorkflowResult(workflow=workflow, status="not_run", reason=reason))
+            continue
+        result = supervisor.run(workflow, checkpoint)
+        results.append(result)
+        if workflow == "training" and result.status == "completed":
+            checkpoint = result.checkpoint
+        finish(directory, results, "running")
+    return results
+
+
+def manifest(settings: Settings, record: HydraRecord) -> dict[str, Any]:
+    """What `run.json` says from the start: how the run was made and how to make it again."""
+    return {
+        "benchmark_app": __version__,
+        "status": "running",
+        "command": shlex.join(["python", "-m", "benchmark_app", *record.overrides]),
+        "cwd": str(Path.cwd()),
+        "overrides": record.overrides,
+        "config": ".hydra/config.yaml",
+        "started_utc": utc_now(),
+        "ended_utc": None,
+        "planned": settings.workflow.steps,
+        "workflows": {},
+        "diagnostics": {},
+    }
+
+
+def finish(directory: RunDirectory, results: list[WorkflowResult], status: str) -> list[str]:
+    """Bring `run.json` up to date.
+
+    Returns:
+        What could not be written to disk, one line each.
+    """
+    for result in results:
+        directory.manifest["workflows"][result.workflow] = {
+            "status": result.status,
+            "reason": result.reason,
+            "bundle": result.bundle.name if result.bundle else None,
+            "checkpoint": result.checkpoint,
+            "log": f"logs/{result.workflow}.log" if directory.log(result.workflow).exists() else None,
+            "lost": result.lost,
+        }
+        if result.diagnostics is not None:
+            directory.manifest["diagnostics"][result.workflow] = result.diagnostics
+    directory.manifest["status"] = status
+    directory.manifest["ended_utc"] = None if status == "running" else utc_now()
+    lost = [f"{result.workflow}: {result.lost}" for result in results if result.lost]
+    try:
+        directory.save()
+    except OSError as error:
+        lost.append(f"run.json could not be brought up to date: {error.strerror}")
+    return lost
+
+
+def status_of(results: list[WorkflowResult], signals: StopSignals | None = None) -> str:
+    """The run's status from those of its workflows: the worst that happened."""
+    statuses = {result.status for result in results}
+    for status in ("refused", "crashed", "interrupted"):
+        if status in statuses:
+            return status
+    if "not_run" in statuses:
+        return "interrupted" if signals is not None and signals.first is not None else "crashed"
+    return "completed"
+
+
+def exit_status(results: list[WorkflowResult], signals: StopSignals) -> int:
+    """Exit status of a run; a result that could not be written is never a success."""
+    status = status_of(results, signals)
+    if status == "interrupted":
+        return signals.exit_status or CRASHED
+    if status == "completed" and any(result.lost for result in results):
+        return CRASHED
+    return {"completed": 0, "crashed": CRASHED, "refused": REFUSED}[status]
+
+

@@ -1,0 +1,128 @@
+"""One worker process: spawned in a session of its own, reached through a pipe, never left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from benchmark_app import worker
+from benchmark_app.config import Settings
+from benchmark_app.worker.control import STOP
+
+# Set by launchers for distributed runs. A library that sees them would wait for ranks that never come.
+DISTRIBUTED_VARIABLES = ("WORLD_SIZE", "RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+
+def worker_environment(settings: Settings) -> dict[str, str]:
+    """Environment variables of a worker: the user's, with the thread setting applied."""
+    dropped = {*DISTRIBUTED_VARIABLES, "HYDRA_FULL_ERROR"}
+    kept = {name: value for name, value in os.environ.items() if name not in dropped}
+    return {**kept, **dict.fromkeys(THREAD_VARIABLES, str(settings.threads)), "PYTHONUNBUFFERED": "1"}
+
+
+def worker_program(settings: Settings) -> Path:
+    """The program a worker runs: ours, or the one the user named."""
+    return Path(settings.worker.program or Path(worker.__file__).parent / "__main__.py").resolve()
+
+
+class WorkerProcess:
+    """A running worker.
+
+    Attributes:
+        spawned_at: Instant just before the spawn [s, monotonic clock].
+        command: What was started.
+        last_words: The failure the worker reported through the pipe, "" if none.
+
+    Args:
+        settings: Settings of the run.
+        spec: File that tells the worker what to do.
+        log: File for its output, that of native code included.
+    """
+
+    def __init__(self, settings: Settings, spec: Path, log: Path) -> None:
+        self.last_words = ""
+        self._socket, theirs = socket.socketpair()
+        debug = settings.worker.debug
+        python = settings.worker.python or sys.executable
+        with theirs, log.open("wb") as output:
+            self.spawned_at = time.monotonic()
+            # -P: the folder the user is in must not shadow modules of the worker.
+            self.command = [
+                *(python, "-P", str(worker_program(settings)), str(spec), str(theirs.fileno()), repr(self.spawned_at))
+            ]
+            self._process = subprocess.Popen(
+                self.command,
+                stdin=None if debug else subprocess.DEVNULL,
+                stdout=None if debug else output,
+                stderr=None if debug else subprocess.STDOUT,
+                pass_fds=[theirs.fileno()],
+                # A session of its own: Ctrl-C in the terminal reaches the supervisor alone, which then decides.
+                start_new_session=not debug,
+                env=worker_environment(settings),
+            )
+        self._own_group = not debug
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+        return self._process.pid
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until something happens, at most so long.
+
+        Returns:
+            Whether the worker has ended.
+        """
+        if self._ended():
+            return True
+        readable, _, _ = select.select([self._socket], [], [], seconds)
+        if not readable:
+            return False
+        try:
+            data = self._socket.recv(4096)
+        except ConnectionError:
+            data = b""
+        self.last_words += data.decode(errors="replace")
+        if not data:
+            time.sleep(min(seconds, 0.01))  # the pipe closes a moment before the process ends
+        return self._ended()
+
+    def _ended(self) -> bool:
+        """Whether the process ended. It is not collected yet, so that its group cannot become another's meanwhile."""
+        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+    def ask_to_stop(self) -> None:
+        """Ask the worker to stop at its next step."""
+        with contextlib.suppress(OSError):
+            self._socket.sendall(STOP)
+
+    def kill(self) -> None:
+        """End the worker and whatever it started, at once."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if self._own_group:
+                os.killpg(self.pid, signal.SIGKILL)
+            else:
+                self._process.kill()
+
+    def close(self) -> int:
+        """Collect the ended worker, and end what it may have left running.
+
+        Returns:
+            Its exit code, negative for a signal.
+        """
+        self.kill()
+        code = self._process.wait()
+        with contextlib.suppress(OSError):
+            self._socket.setblocking(False)
+            while data := self._socket.recv(4096):
+                self.last_words += data.decode(errors="replace")
+        self._socket.close()
+        return code

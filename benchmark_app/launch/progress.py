@@ -1,0 +1,115 @@
+"""What a person sees while a run goes on: a live line on a terminal, plain lines in a log."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterable
+from typing import TextIO
+
+from benchmark_app.config import Settings
+from benchmark_app.journal import Event
+from benchmark_app.journal.events import Episode, Iteration, LoopStarted, Phase, Steps
+
+PLAIN_PERIOD_S = 10.0
+STARTING = {
+    "": "importing",
+    "python_imports": "reading the task",
+    "task_config": "starting the engine",
+    "app_launch": "building the environment (compiling kernels on the first run)",
+    "env_creation": "first step",
+    "first_step": "ready",
+}
+
+
+class Progress:
+    """Shows where a workflow stands.
+
+    Args:
+        stream: Where to write; a terminal gets one line that changes, anything else a line now and then.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._live = stream.isatty()
+        self._name = ""
+        self._text = ""
+        self._shown_at = 0.0
+
+    def begin(self, workflow: str, settings: Settings, *, profiled: bool = False) -> None:
+        """A worker was started."""
+        self._name = f"{workflow} (profiled)" if profiled else workflow
+        self._total = {
+            "training": settings.agent.iterations,
+            "runtime": settings.runtime.steps + settings.runtime.warmup_steps,
+            "play": settings.play.episodes,
+        }.get(workflow, 0)
+        self._done = 0
+        self._frames = 0
+        self._frames_per_step = settings.num_envs
+        self._started = 0.0
+        self._rate_from = 0.0
+        self._reward: float | None = None
+        self._text = STARTING[""]
+        self._write(force=True)
+
+    def show(self, events: Iterable[Event]) -> None:
+        """Take in new events of the worker."""
+        seen = False
+        for event in events:
+            seen = True
+            if isinstance(event, Phase):
+                self._text = STARTING.get(event.name, event.name)
+            elif isinstance(event, LoopStarted):
+                self._started = event.t
+            elif isinstance(event, Iteration):
+                self._advance(event.t, event.index + 1, event.frames, event.reward)
+            elif isinstance(event, Steps):
+                count = len(event.step_s)
+                frames = sum(event.frames) if event.frames else count * self._frames_per_step
+                self._advance(event.t, self._done + (0 if self._name == "play" else count), frames, None)
+            elif isinstance(event, Episode):
+                self._done += 1
+        if seen:
+            self._write()
+
+    def _advance(self, t: float, done: int, frames: int, reward: float | None) -> None:
+        self._done, self._reward = done, reward
+        self._frames += frames
+        elapsed = max(1e-9, t - self._started)
+        parts = [f"{done}/{self._total}", f"{self._frames / elapsed:,.0f} steps/s"]
+        if self._name == "training":
+            parts[0] = f"iteration {parts[0]}"
+            parts.append("no episode finished yet" if reward is None else f"mean return {reward:.2f}")
+        elif self._name == "play":
+            parts[0] = f"episode {parts[0]}"
+        if 0 < done < self._total:
+            left = elapsed / done * (self._total - done)
+            parts.append(f"{int(left) // 60}:{int(left) % 60:02d} left")
+        self._text = "  ".join(parts)
+
+    def stopping(self, name: str, grace_s: float) -> None:
+        """The worker was asked to stop."""
+        self._text = f"{name}: stopping at the next step, at the latest in {grace_s:g} s"
+        self._write(force=True)
+
+    def end(self) -> None:
+        """The worker ended."""
+        if self._live:
+            self._stream.write("\r\033[K")
+            self._stream.flush()
+        elif self._done:
+            self._write(force=True)
+
+    def _write(self, *, force: bool = False) -> None:
+        now = time.monotonic()
+        if not self._live and not force and now - self._shown_at < PLAIN_PERIOD_S:
+            return
+        self._shown_at = now
+        line = f"{self._name:<9} {self._text}"
+        if self._live:
+            width = shutil.get_terminal_size().columns
+            self._stream.write(f"\r\033[K{line[: width - 1]}")
+        else:
+            self._stream.write(f"{line}\n")
+        self._stream.flush()

@@ -1,0 +1,62 @@
+"""Rebuilding the results of a run whose supervisor was killed, from the journals it left."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from .application import finish, status_of
+from .run_directory import JOURNAL, MANIFEST, RunDirectory, RunDirectoryBusyError
+from .supervisor import WorkflowResult, close_workflow
+
+SUFFIX = ".supervisor.jsonl"
+
+
+def recover(path: Path) -> int:
+    """Build every bundle the journals of a run allow, and say what became of each workflow.
+
+    Returns:
+        0 when all that the journals hold is on disk, 1 when something could not be written, 2 when there is no run
+        or it still goes on.
+    """
+    try:
+        directory = RunDirectory.reopen(path.resolve())
+    except RunDirectoryBusyError:
+        return _refuse(f"{path}: the run still goes on; stop it first, or wait for it")
+    except OSError:
+        return _refuse(f"{path}: no run in this folder; give the folder that holds run.json")
+    directory.release_reserve()
+    directory.manifest = _manifest(directory.path)
+    journals = sorted((directory.path / JOURNAL).glob(f"*{SUFFIX}"), key=lambda journal: journal.stat().st_mtime)
+    results = [close_workflow(directory, journal.name.removesuffix(SUFFIX)) for journal in journals]
+    ran = {result.workflow for result in results}
+    results += [
+        WorkflowResult(workflow=workflow, status="not_run", reason="the run ended before it")
+        for workflow in directory.manifest["planned"]
+        if workflow not in ran
+    ]
+    lost = finish(directory, results, status_of(results))
+    for result in results:
+        where = result.bundle or result.reason
+        print(f"{result.workflow:<9} {result.status:<12} {where}")
+    directory.close()
+    unwritten = [result for result in results if result.bundle is None and result.status not in ("not_run", "refused")]
+    for text in lost:
+        print(f"benchmark_app: lost: {text}", file=sys.stderr)
+    return 1 if unwritten else 0
+
+
+def _manifest(path: Path) -> dict[str, object]:
+    """Read `run.json`; a run killed before it was written has none."""
+    try:
+        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        manifest = {}
+    defaults: dict[str, object] = {"planned": [], "workflows": {}, "diagnostics": {}}
+    return {**defaults, **manifest}
+
+
+def _refuse(message: str) -> int:
+    print(f"benchmark_app: error: {message}", file=sys.stderr)
+    return 2

@@ -1,0 +1,91 @@
+"""The end of a run, in a few lines: the numbers that matter, what failed and why, and where the files are."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from benchmark_app.bundle.read import read_bundle_file
+from benchmark_app.bundle.schema import PlayBundle, RuntimeBundle, StartupBundle, TrainingBundle
+from benchmark_app.config import Settings
+
+from .supervisor import WorkflowResult
+
+
+def print_summary(directory: Path, results: list[WorkflowResult], settings: Settings) -> None:
+    """Print how a run ended."""
+    shown = _short(directory)
+    s = settings
+    threads = f"{s.threads} thread{'s' if s.threads > 1 else ''}"
+    print(f"{s.task.name} · {s.framework.name} · {s.physics.name} · {s.num_envs} environments · seed {s.seed} · {threads}")
+    for result in results:
+        print(f"  {result.workflow:<9} {result.status:<12} {_line(result)}".rstrip())
+        if result.status == "crashed":
+            print(f"  {'':<9} {'':<12} log: {_short(directory / 'logs' / f'{result.workflow}.log')}")
+    written = [result.bundle.name for result in results if result.bundle is not None]
+    print(f"  results   {shown}/ ({', '.join(written) if written else 'no bundle'}, run.json)")
+
+
+def _short(path: Path) -> str:
+    """A path as a person would type it from here."""
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith("..") else relative
+
+
+def _line(result: WorkflowResult) -> str:
+    if result.bundle is None:
+        return result.reason
+    bundle = read_bundle_file(result.bundle).bundle
+    numbers = NUMBERS[type(bundle)](bundle)
+    return f"{result.reason}; {numbers}" if result.reason and numbers else result.reason or numbers
+
+
+def _startup(bundle: StartupBundle) -> str:
+    if not bundle.phases:
+        return ""
+    phases = ", ".join(f"{name} {phase.total_time_s:.2f}" for name, phase in bundle.phases.items())
+    return f"{sum(phase.total_time_s for phase in bundle.phases.values()):.2f} s to the first step ({phases})"
+
+
+def _runtime(bundle: RuntimeBundle) -> str:
+    runtime = bundle.runtime
+    if runtime.collection_fps.mean == 0:
+        return ""
+    return (
+        f"{runtime.collection_fps.mean:,.0f} steps/s, {1e3 * runtime.iteration_time_s.mean:.2f} ms a step, "
+        f"{runtime.iterations_completed} steps"
+    )
+
+
+def _training(bundle: TrainingBundle) -> str:
+    runtime, learning = bundle.runtime, bundle.learning
+    parts = [f"{runtime.iterations_completed}/{bundle.run.max_iterations} iterations"]
+    if runtime.total_fps.mean > 0:
+        parts.append(f"{runtime.total_fps.mean:,.0f} steps/s (collection {runtime.collection_fps.mean:,.0f})")
+    if (bundle.extra or {}).get("episodes_finished"):
+        parts.append(f"mean return {learning.reward.final_raw:.2f}")
+    if bundle.success_rate is not None:
+        parts.append(f"success {bundle.success_rate:.3f}")
+    return ", ".join(parts)
+
+
+def _play(bundle: PlayBundle) -> str:
+    extra = bundle.extra or {}
+    parts = [f"{extra.get('n_episodes', 0)} episodes"]
+    if bundle.reward is not None:
+        parts.append(f"mean return {bundle.reward.mean:.2f}")
+    if bundle.success_rate is not None:
+        low, high = extra["success_ci95_low"], extra["success_ci95_high"]
+        parts.append(f"success {bundle.success_rate:.3f} (95 % interval {low:.3f} to {high:.3f})")
+    if bundle.runtime.total_fps.mean > 0:
+        parts.append(f"{bundle.runtime.total_fps.mean:,.0f} steps/s")
+    return ", ".join(parts)
+
+
+NUMBERS: dict[type, Any] = {
+    StartupBundle: _startup,
+    RuntimeBundle: _runtime,
+    TrainingBundle: _training,
+    PlayBundle: _play,
+}

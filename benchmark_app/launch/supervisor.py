@@ -1,0 +1,290 @@
+"""Supervising one workflow: spawn its worker, watch it, stop it when asked, and build the bundle from the journals."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import secrets
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmark_app import __version__
+from benchmark_app.bundle.build import build_bundle, run_status
+from benchmark_app.bundle.write import write_bundle_file, write_json_file
+from benchmark_app.config import Settings
+from benchmark_app.journal import Event, JournalTail, JournalWriter, merge, read_journal
+from benchmark_app.journal.events import (
+    CheckpointSaved,
+    Diagnostics,
+    Finished,
+    HostFacts,
+    ResourceSample,
+    RunClosed,
+    RunPlanned,
+    StopRequested,
+    WorkerExited,
+    WorkerSpawned,
+)
+from benchmark_app.profiling.host import facts, gpu
+from benchmark_app.profiling.host.resources import TreeSampler
+
+from .process import WorkerProcess
+from .progress import Progress
+from .run_directory import CHECKPOINTS, LOGS, RunDirectory
+from .signals import StopSignals
+
+SYNC_PERIOD_S = 5.0
+TICK_S = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkflowResult:
+    """How one workflow ended.
+
+    Attributes:
+        workflow: Its name.
+        status: completed, interrupted, crashed, refused or not_run.
+        reason: Why it is not `completed`, "" if it is.
+        bundle: File of the results; None where there are none.
+        checkpoint: Policy it saved or played.
+        lost: What could not be written, "" if nothing.
+        diagnostics: What the engine said of itself.
+    """
+
+    workflow: str
+    status: str
+    reason: str = ""
+    bundle: Path | None = None
+    checkpoint: str | None = None
+    lost: str = ""
+    diagnostics: dict[str, Any] | None = None
+
+
+def utc_now() -> str:
+    """The present instant, ISO 8601 with its zone."""
+    return datetime.datetime.now(datetime.UTC).isoformat()
+
+
+class Supervisor:
+    """Runs workflows one after the other in a run directory.
+
+    Args:
+        directory: The run directory, locked.
+        settings: Settings of the run.
+        signals: The signals that ask it to stop.
+        progress: Where a person sees what is going on.
+    """
+
+    def __init__(self, directory: RunDirectory, settings: Settings, signals: StopSignals, progress: Progress) -> None:
+        self._directory = directory
+        self._settings = settings
+        self._signals = signals
+        self._progress = progress
+
+    def run(self, workflow: str, checkpoint: str | None) -> WorkflowResult:
+        """Run one workflow to its end, whatever that is, and leave its bundle.
+
+        Args:
+            workflow: training, play, runtime or startup.
+            checkpoint: Policy to play.
+        """
+        journal = JournalWriter(self._directory.journal(f"{workflow}.supervisor"))
+        disk_error = ""
+        with journal:
+            try:
+                journal.append(self._plan(workflow))
+                self._watch(workflow, checkpoint, journal, profiled=False)
+                if workflow == "startup" and self._settings.startup.top_n and self._may_profile():
+                    self._watch(workflow, checkpoint, journal, profiled=True)
+            except (OSError, subprocess.SubprocessError) as error:
+                disk_error = f"the supervisor had to give up: {error}"
+            # Whatever happened, the reserve is now spent on telling it.
+            self._directory.release_reserve()
+            try:
+                if disk_error:
+                    journal.append(WorkerExited(t=time.monotonic(), exit_code=0, last_words=disk_error))
+                journal.append(RunClosed(t=time.monotonic(), end_time_utc=utc_now()))
+                journal.sync()
+            except OSError as error:
+                disk_error = disk_error or f"the last events could not be written: {error.strerror}"
+        return close_workflow(self._directory, workflow, disk_error)
+
+    def _may_profile(self) -> bool:
+        """The profiled pass runs after a first pass that went well and was not stopped."""
+        events = load_events(self._directory, "startup")[0]
+        return any(isinstance(event, Finished) for event in events) and self._signals.first is None
+
+    def _plan(self, workflow: str) -> RunPlanned:
+        s = self._settings
+        learns = workflow in ("training", "play")
+        now = datetime.datetime.now(datetime.UTC)
+        framework = s.framework.name if learns else None
+        stamp = now.strftime("%Y%m%dT%H%M%SZ")
+        # The agent plays no part where nothing learns or acts, and must not split such runs into groups.
+        presets = s.presets if learns else [preset for preset in s.presets if preset != s.agent.algorithm]
+        perturbed = []
+        if s.worker.debug:
+            perturbed.append("worker.debug")
+        return RunPlanned(
+            t=time.monotonic(),
+            run_id=f"{workflow}_{framework or 'none'}_{s.physics.name}_{s.task.gym_id}_{stamp}_seed{s.seed}_"
+            f"{secrets.token_hex(4)}",
+            workflow=workflow,
+            framework=framework,
+            physics=s.physics.name,
+            rendering=s.rendering.name,
+            task=s.task.gym_id,
+            seed=s.seed,
+            num_envs=s.num_envs,
+            max_iterations=s.agent.iterations if workflow == "training" else None,
+            presets=presets,
+            start_time_utc=now.isoformat(),
+            ema_alpha=s.learning.ema_alpha,
+            keep_series=s.learning.series,
+            top_n=s.startup.top_n,
+            synthetic=s.worker.program is not None,
+            perturbed=",".join(perturbed),
+            extra={"benchmark_app": __version__},
+        )
+
+    def _spec(self, workflow: str, checkpoint: str | None, profiled: bool) -> tuple[Path, str]:
+        """Write the file that tells a worker what to do; return it and the name its journal and log go by."""
+        name = f"{workflow}.profile" if profiled else workflow
+        path = self._directory.path / "journal" / f"{name}.spec.json"
+        spec = {
+            "workflow": workflow,
+            "settings": self._settings.to_plain(),
+            "journal": str(self._directory.journal(f"{name}.worker")),
+            "checkpoint": checkpoint,
+            "checkpoints": str(self._directory.path / CHECKPOINTS),
+            "logs": str(self._directory.path / LOGS),
+            "profiled": profiled,
+        }
+        write_json_file(spec, path)
+        return path, name
+
+    def _watch(self, workflow: str, checkpoint: str | None, journal: JournalWriter, *, profiled: bool) -> None:
+        """Run one worker process to its end."""
+        spec, name = self._spec(workflow, checkpoint, profiled)
+        log = self._directory.log(name)
+        tail = JournalTail(self._directory.journal(f"{name}.worker"))
+        worker = WorkerProcess(self._settings, spec, log)
+        killed = False
+        try:
+            spawned = WorkerSpawned(
+                t=worker.spawned_at, pid=worker.pid, command=worker.command, log=str(log), profiled=profiled
+            )
+            journal.append(spawned)
+            self._progress.begin(workflow, self._settings, profiled=profiled)
+            if not profiled:
+                journal.append(self._host_facts())
+            killed = self._loop(worker, journal, tail)
+        finally:
+            if not worker.wait(0):
+                worker.kill()
+            code = worker.close()
+            self._progress.show(tail.read())
+            self._progress.end()
+        journal.append(
+            WorkerExited(t=time.monotonic(), exit_code=code, last_words=worker.last_words, killed_by_us=killed)
+        )
+
+    def _host_facts(self) -> HostFacts:
+        """Collected while the worker starts, so that it costs no start-up time."""
+        python = self._settings.worker.python or sys.executable
+        return HostFacts(
+            t=time.monotonic(),
+            versions=facts.software(python, Path.cwd()),
+            hardware=facts.hardware(),
+            gpus=gpu.devices(),
+        )
+
+    def _loop(self, worker: WorkerProcess, journal: JournalWriter, tail: JournalTail) -> bool:
+        """Watch a worker until it ends.
+
+        Returns:
+            Whether it had to be killed.
+        """
+        sampler = TreeSampler(worker.pid)
+        next_sample = next_sync = time.monotonic()
+        deadline: float | None = None
+        while not worker.wait(TICK_S):
+            now = time.monotonic()
+            events = tail.read()
+            self._progress.show(events)
+            if now >= next_sample:
+                next_sample = now + self._settings.profiling.sample_period_s
+                if (seen := sampler.sample()) is not None:
+                    cpu, ram, gpus = seen
+                    journal.append(ResourceSample(t=now, cpu_pct=cpu, ram_gb=ram, gpus=gpus))
+            if now >= next_sync or any(isinstance(event, CheckpointSaved) for event in events):
+                next_sync = now + SYNC_PERIOD_S
+                journal.sync()
+                _sync(tail.path)
+            if self._signals.first is not None:
+                if deadline is None:
+                    deadline = now + self._settings.run.grace_s
+                    name = self._signals.first.name
+                    journal.append(StopRequested(t=now, reason=f"stopped by {name}", signal=name))
+                    worker.ask_to_stop()
+                    self._progress.stopping(name, self._settings.run.grace_s)
+                if now >= deadline or self._signals.count > 1:
+                    worker.kill()
+                    return True
+        return False
+
+
+def _sync(path: Path) -> None:
+    """Force another process's file onto the disk."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def load_events(directory: RunDirectory, workflow: str) -> tuple[list[Event], list[str]]:
+    """Read a workflow's journals, merged; the second value says what of them could not be read."""
+    names = [f"{workflow}.supervisor", f"{workflow}.worker", f"{workflow}.profile.worker"]
+    read = [read_journal(directory.journal(name)) for name in names]
+    return merge(*(events for events, _ in read)), [dropped for _, dropped in read if dropped]
+
+
+def close_workflow(directory: RunDirectory, workflow: str, lost: str = "") -> WorkflowResult:
+    """Build and write the bundle of a workflow that has ended, from its journals alone.
+
+    Args:
+        directory: The run directory.
+        workflow: Name of the workflow.
+        lost: What is known to be missing from the journals.
+    """
+    events, dropped = load_events(directory, workflow)
+    outcome = run_status(events)
+    bundle = build_bundle(events)
+    path = directory.path / f"{workflow}.json"
+    if bundle is None:
+        path = None
+    else:
+        try:
+            write_bundle_file(bundle, path)
+        except OSError as error:
+            lost = f"{path.name} could not be written: {error.strerror}"
+            path = None
+    checkpoints = [event.path for event in events if isinstance(event, CheckpointSaved)]
+    diagnostics = [event.values for event in events if isinstance(event, Diagnostics)]
+    return WorkflowResult(
+        workflow=workflow,
+        status=outcome.status,
+        reason=outcome.reason,
+        bundle=path,
+        checkpoint=checkpoints[-1] if checkpoints else None,
+        lost="; ".join([*([lost] if lost else []), *dropped]),
+        diagnostics=diagnostics[-1] if diagnostics else None,
+    )

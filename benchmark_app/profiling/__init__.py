@@ -1,0 +1,1 @@
+"""Measuring: `host` from the light parent process, `worker` inside the measured one."""

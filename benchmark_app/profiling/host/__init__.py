@@ -1,0 +1,1 @@
+"""What the parent process can see from outside the worker. Imports neither torch nor an engine."""

@@ -1,0 +1,67 @@
+"""The one place that knows about torch devices and process-wide torch settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from . import RefusedError
+
+
+def resolve_device(wanted: str) -> tuple[str, str]:
+    """Choose the device.
+
+    Args:
+        wanted: auto, cpu, cuda or cuda:N.
+
+    Returns:
+        `cpu` or `cuda:N`, and why `auto` did not take CUDA ("" otherwise).
+
+    Raises:
+        RefusedError: The device is not there.
+    """
+    if wanted == "cpu":
+        return "cpu", ""
+    problem = _no_cuda()
+    if wanted == "auto":
+        return ("cpu", problem) if problem else ("cuda:0", "")
+    if problem:
+        raise RefusedError(f"device={wanted}: {problem}; set device=cpu, or device=auto to take what is there")
+    index = int(wanted.partition(":")[2] or 0)
+    if index >= torch.cuda.device_count():
+        raise RefusedError(f"device={wanted}: this process sees {torch.cuda.device_count()} CUDA devices, from cuda:0")
+    return f"cuda:{index}", ""
+
+
+def _no_cuda() -> str:
+    """Why CUDA cannot be used, "" if it can."""
+    if torch.version.cuda is None:
+        return f"torch {torch.__version__} is built without CUDA"
+    if not torch.cuda.is_available():
+        return "torch sees no CUDA device or driver"
+    return ""
+
+
+def cuda_devices() -> list[dict[str, Any]]:
+    """Describe the CUDA devices of this process in logical order: `uuid`, `name`, `mem_gb` [GiB], `compute_cap`."""
+    if _no_cuda():
+        return []
+    found = []
+    for index in range(torch.cuda.device_count()):
+        properties = torch.cuda.get_device_properties(index)
+        found.append(
+            {
+                "uuid": f"GPU-{properties.uuid}",
+                "name": properties.name,
+                "mem_gb": round(properties.total_memory / 2**30, 2),
+                "compute_cap": f"{properties.major}.{properties.minor}",
+            }
+        )
+    return found
+
+
+def apply_threads(threads: int) -> int:
+    """Set torch's CPU threads, after every library that may set them too was imported; return what torch then says."""
+    torch.set_num_threads(threads)
+    return torch.get_num_threads()

@@ -1,0 +1,125 @@
+"""What every workflow shares: its settings, its journal, and the way from an empty process to the first step."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmark_app.journal import JournalWriter
+from benchmark_app.journal.events import Diagnostics, Extra, WorkerFacts
+from benchmark_app.profiling.worker.startup import StartupPhases
+from benchmark_app.worker.control import ParentLink
+
+if TYPE_CHECKING:
+    from benchmark_app.config import Settings
+    from benchmark_app.envs.torch_env import TorchEnv
+    from benchmark_app.frameworks.base import Adapter
+
+
+class Session:
+    """One workflow's run inside a worker.
+
+    Attributes:
+        settings: Settings of the run, from `open` on.
+        journal: Where events go.
+        link: The pipe to the supervisor; `stop_requested` is looked at before every step.
+        checkpoint: Policy to play, None elsewhere.
+        checkpoint_dir: Folder for checkpoints.
+        log_dir: Folder for the library's own files.
+
+    Args:
+        spec: What the supervisor wrote for this worker.
+        journal: The worker's journal, open.
+        link: The pipe to the supervisor.
+        spawned_at: When this process was started [s, monotonic clock].
+    """
+
+    settings: Settings
+
+    def __init__(self, spec: dict[str, Any], journal: JournalWriter, link: ParentLink, spawned_at: float) -> None:
+        self._spec = spec
+        self.journal = journal
+        self.link = link
+        self.checkpoint = None if spec["checkpoint"] is None else Path(spec["checkpoint"])
+        self.checkpoint_dir = Path(spec["checkpoints"])
+        self.log_dir = Path(spec["logs"]) / spec["workflow"]
+        top_n = spec["settings"]["startup"]["top_n"] if spec["profiled"] else 0
+        self._phases = StartupPhases(journal, spawned_at, top_n)
+        self._env: TorchEnv | None = None
+        self._adapter: Adapter | None = None
+
+    def open(self, *, with_framework: bool) -> TorchEnv:
+        """Go through the start-up phases, to an environment that was stepped once and is freshly seeded and reset.
+
+        Args:
+            with_framework: Import the RL library too.
+
+        Raises:
+            RefusedError: The device the settings ask for is not there.
+        """
+        plain = self._spec["settings"]
+        with self._phases.phase("python_imports"):
+            # The checks come first, before anything slow is imported.
+            from . import device as devices
+
+            device, reason = devices.resolve_device(plain["device"])
+            from benchmark_app.envs.make import make_env
+            from benchmark_app.physics import load_engine
+
+            engine = load_engine(plain["physics"]["name"])
+            if with_framework:
+                from benchmark_app.frameworks.registry import load_adapter
+
+                self._adapter = load_adapter(plain["framework"]["name"])
+        with self._phases.phase("task_config"):
+            from benchmark_app.config import Settings
+
+            self.settings = settings = Settings.from_plain(plain)
+        with self._phases.phase("app_launch"):
+            threads = devices.apply_threads(settings.threads)
+            engine.launch(device)
+        with self._phases.phase("env_creation"):
+            cached = engine.kernel_cache_entries()
+            env = make_env(
+                settings.task, settings.physics.name, settings.num_envs, device, {"integrator": settings.physics.integrator}
+            )
+            self._env = env
+        with self._phases.phase("first_step"):
+            import torch
+
+            env.seed(settings.seed)
+            env.reset()
+            env.step(torch.zeros((settings.num_envs, *env.action_space.shape), device=device))
+        compiled = engine.kernel_cache_entries() - cached
+        extra: dict[str, Any] = {
+            "device": device,
+            "threads": threads,
+            "kernel_cache": "cold" if compiled else "warm",
+        }
+        if reason:
+            extra["device_reason"] = reason
+        self.journal.append(
+            WorkerFacts(t=time.monotonic(), device=device, cuda_devices=devices.cuda_devices(), extra=extra)
+        )
+        self.journal.append(Diagnostics(t=time.monotonic(), values=env.get_backend_runtime_diagnostics()))
+        # The first step belonged to start-up: what is measured begins from a fresh, seeded environment.
+        env.seed(settings.seed)
+        env.reset()
+        env.drain_episodes()
+        return env
+
+    @property
+    def adapter(self) -> Adapter:
+        """The RL library, once `open` imported it."""
+        assert self._adapter is not None, "open(with_framework=True) loads the library"
+        return self._adapter
+
+    def extra(self, **values: bool | int | float | str) -> None:
+        """Record scalars for the bundle's `extra`."""
+        self.journal.append(Extra(t=time.monotonic(), values=values))
+
+    def close(self) -> None:
+        """Release the environment and its engine."""
+        if self._env is not None:
+            self._env.close()

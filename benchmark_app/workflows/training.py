@@ -1,0 +1,142 @@
+"""Training a policy through the library's own loop, observed by hooks."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from benchmark_app.envs.state import TorchEnvState
+from benchmark_app.envs.torch_env import TorchEnv
+from benchmark_app.frameworks.base import StopTraining, TrainingRun
+from benchmark_app.journal import JournalWriter
+from benchmark_app.journal.events import CheckpointSaved, Finished, Iteration, LoopStarted
+from benchmark_app.worker.control import ParentLink
+
+from .session import Session
+
+WINDOW = 100  # finished episodes a learning curve's value is the mean of
+
+
+class TrainingRecorder:
+    """The hooks an adapter calls: they time, count and note; the library's loop stays its own.
+
+    Attributes:
+        completed: Iterations completed.
+        stopped: Whether a stop left the loop early.
+
+    Args:
+        env: The environment trained on.
+        journal: Where one event per iteration goes.
+        link: Says when to stop.
+        checkpoint_dir: Folder for periodic checkpoints.
+        checkpoint_interval: Iterations between two of them; 0: none.
+    """
+
+    def __init__(
+        self, env: TorchEnv, journal: JournalWriter, link: ParentLink, checkpoint_dir: Path, checkpoint_interval: int
+    ) -> None:
+        self.completed = 0
+        self.stopped = False
+        self._step = env.step
+        self._env = env
+        self._journal = journal
+        self._link = link
+        self._checkpoint_dir = checkpoint_dir
+        self._checkpoint_interval = checkpoint_interval
+        self._episodes: deque[tuple[float, float, float | None]] = deque(maxlen=WINDOW)
+        self._env_step_s: list[float] = []
+        self._begun = 0.0
+        self._collected = 0.0
+        self._cost_per_step = self._measure_cost()
+
+    def env_step(self, actions: torch.Tensor) -> TorchEnvState:
+        """Step the environment, timed.
+
+        Raises:
+            StopTraining: The run was asked to stop.
+        """
+        if self._link.stop_requested:
+            self.stopped = True
+            raise StopTraining
+        begin = time.perf_counter()
+        state = self._step(actions)
+        self._env_step_s.append(time.perf_counter() - begin)
+        if self._begun == 0.0:  # the first iteration begins with its first step; what is before it is setting up
+            self._begun = begin
+        return state
+
+    def rollout_ended(self) -> None:
+        """The update begins."""
+        self._collected = time.perf_counter()
+
+    def iteration_ended(self, save: Callable[[Path], Path]) -> None:
+        """Record the iteration, and save a checkpoint when one is due; both outside the timed intervals."""
+        ended = time.perf_counter()
+        episodes = self._env.drain_episodes()
+        returns, lengths = episodes.returns.tolist(), episodes.lengths.tolist()
+        successes = [None] * len(returns) if episodes.success is None else episodes.success.tolist()
+        self._episodes.extend(zip(returns, lengths, successes, strict=True))
+        steps = len(self._env_step_s)
+        event = Iteration(
+            t=time.monotonic(),
+            index=self.completed,
+            frames=steps * self._env.num_envs,
+            iteration_s=ended - self._begun,
+            collection_s=self._collected - self._begun,
+            learning_s=ended - self._collected,
+            hook_s=steps * self._cost_per_step + (time.perf_counter() - ended),
+            env_step_s=self._env_step_s,
+            episodes=len(returns),
+            reward=_mean([episode[0] for episode in self._episodes]),
+            ep_length=_mean([episode[1] for episode in self._episodes]),
+            success_rate=_mean([float(episode[2]) for episode in self._episodes if episode[2] is not None]),
+        )
+        self._journal.append(event)
+        self.completed += 1
+        self._env_step_s = []
+        if self._checkpoint_interval and self.completed % self._checkpoint_interval == 0:
+            path = save(self._checkpoint_dir / f"iteration_{self.completed}")
+            self._journal.append(CheckpointSaved(t=time.monotonic(), path=str(path), iteration=self.completed))
+        self._begun = time.perf_counter()
+
+    def _measure_cost(self, calls: int = 2000) -> float:
+        """Seconds `env_step` costs beyond the step itself, measured on a step that does nothing."""
+        step, self._step = self._step, lambda actions: None  # type: ignore[assignment,return-value]
+        actions = torch.empty(0)
+        begin = time.perf_counter()
+        for _ in range(calls):
+            self.env_step(actions)
+        cost = (time.perf_counter() - begin) / calls
+        self._step = step
+        self._env_step_s, self._begun = [], 0.0
+        return cost
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def run(session: Session) -> None:
+    """Train for the budget, or until asked to stop; either way the policy of that moment is saved."""
+    env = session.open(with_framework=True)
+    settings = session.settings
+    session.log_dir.mkdir(parents=True, exist_ok=True)
+    frames = settings.num_envs * settings.agent.rollout
+    warmup = settings.training.warmup_iterations
+    session.journal.append(
+        LoopStarted(t=time.monotonic(), steps_per_iteration=frames, warmup_iterations=warmup)
+    )
+    recorder = TrainingRecorder(
+        env, session.journal, session.link, session.checkpoint_dir, settings.training.checkpoint_interval
+    )
+    run = TrainingRun(
+        agent=settings.agent, seed=settings.seed, checkpoint_dir=session.checkpoint_dir, log_dir=session.log_dir
+    )
+    checkpoint = session.adapter.train(env, run, recorder)
+    session.journal.append(CheckpointSaved(t=time.monotonic(), path=str(checkpoint), iteration=recorder.completed))
+    complete = recorder.completed >= settings.agent.iterations
+    session.journal.append(Finished(t=time.monotonic(), outcome="budget" if complete else "stopped"))

@@ -1,0 +1,168 @@
+"""The library's real loop under our hooks: what is called, what is stored, what is written, what is repeatable."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from framework_cases import CASES, Hooks, Live, PointEnv, parameters, small_agent, train
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from benchmark_app.frameworks.registry import load_adapter
+
+
+def equal(left: list[torch.Tensor], right: list[torch.Tensor]) -> bool:
+    return all(torch.equal(a, b) for a, b in zip(left, right, strict=True))
+
+
+def test_learns_to_stand_where_the_reward_is(name: str, tmp_path: Path) -> None:
+    env = PointEnv(64, max_steps=10)
+    agent = small_agent(iterations=30, rollout=10, epochs=4, minibatches=4, hidden_layers=[16, 16], entropy_coef=0.0)
+    saved, _ = train(name, tmp_path, env=env, agent=agent)
+    first, last = (torch.stack(part).mean() for part in (env.rewarded[:50], env.rewarded[-50:]))
+    assert last > first + 0.2
+    act = load_adapter(name).policy(env, agent, saved)
+    positions = torch.tensor([[-1.0, 1.0], [1.0, 1.0]])
+    assert act({"policy": positions})[:, 0].sign().tolist() == [1.0, -1.0]
+
+
+def test_calls_the_hooks_in_order_for_exactly_the_budget(name: str, tmp_path: Path) -> None:
+    hooks = Hooks(PointEnv())
+    train(name, tmp_path, hooks=hooks, agent=small_agent(iterations=3))
+    assert hooks.calls == ([*["step"] * 8, "rollout", "iteration"]) * 3
+    assert len(hooks.env.received) == 24
+
+
+def test_learns_only_between_rollout_ended_and_iteration_ended(name: str, tmp_path: Path) -> None:
+    """Every gradient step, and the returns before them, fall into what is timed as learning."""
+    hooks = Hooks(PointEnv())
+    live_objects: list[Live] = []
+    steps: list[str] = []
+    stored: list[torch.Tensor] = []
+
+    def prepare(live: Live) -> None:
+        live_objects.append(live)
+        live.optimizer.register_step_post_hook(lambda *_: steps.append(hooks.calls[-1]))
+
+    hooks.on_rollout = lambda: stored.append(live_objects[0].rollout()["returns"])
+    hooks.on_iteration = lambda save: stored.append(live_objects[0].rollout()["returns"])
+    train(name, tmp_path, hooks=hooks, prepare=prepare, agent=small_agent(epochs=3, minibatches=4))
+    assert steps == ["rollout"] * 3 * 4 * 2
+    assert not torch.equal(stored[0], stored[1])
+    assert torch.equal(stored[1], stored[2]), "returns were computed before the hook"
+
+
+def test_stores_and_sends_what_was_seen_and_done(name: str, tmp_path: Path) -> None:
+    """No clipping on the way to the environment, no aliasing, no edit that reaches back into it."""
+    env = PointEnv()
+    hooks = Hooks(env)
+    rollouts: list[dict[str, torch.Tensor]] = []
+    live_objects: list[Live] = []
+    hooks.on_iteration = lambda save: rollouts.append(live_objects[0].rollout())
+    train(name, tmp_path, hooks=hooks, agent=small_agent(init_noise_std=3.0), prepare=live_objects.append)
+    assert torch.stack(env.received).abs().max() > 1.0
+    for index, rollout in enumerate(rollouts):
+        rows = slice(8 * index, 8 * index + 8)
+        assert torch.equal(rollout["actions"], torch.stack(env.received[rows]))
+        assert torch.equal(rollout["obs"], torch.stack([obs["policy"] for obs in env.observed[rows]]))
+        truncated = torch.stack([state.truncated for state in env.states[rows]])
+        assert torch.equal(rollout["rewards"][~truncated], torch.stack(env.rewarded[rows])[~truncated])
+
+
+def test_environment_stays_usable_after_training(name: str, tmp_path: Path) -> None:
+    """A library that steps under inference mode must not leave the environment unable to go on outside it."""
+    env = PointEnv()
+    train(name, tmp_path, env=env)
+    env.step(torch.zeros(8, 1))
+
+
+def test_stopping_inside_a_rollout_saves_a_policy_that_plays(name: str, tmp_path: Path) -> None:
+    hooks = Hooks(PointEnv(), stop_after=12)
+    saved, _ = train(name, tmp_path, hooks=hooks)
+    assert hooks.calls.count("step") == 12
+    assert hooks.calls.count("iteration") == 1
+    assert saved.name == "policy.pt"
+    act = load_adapter(name).policy(hooks.env, small_agent(), saved)
+    assert torch.isfinite(act(hooks.env.observed[-1])).all()
+
+
+def test_stopping_before_the_first_step_saves_the_untrained_policy(name: str, tmp_path: Path) -> None:
+    saved, _ = train(name, tmp_path, hooks=Hooks(PointEnv(), stop_after=0))
+    assert saved.is_file()
+
+
+def test_an_error_of_the_environment_passes_through(name: str, tmp_path: Path) -> None:
+    class Broken(PointEnv):
+        def step(self, actions: torch.Tensor) -> None:
+            raise ArithmeticError("the pole fell off")
+
+    with pytest.raises(ArithmeticError, match="the pole fell off"):
+        train(name, tmp_path, env=Broken())
+
+
+def test_one_environment_is_enough(name: str, tmp_path: Path) -> None:
+    env = PointEnv(1, max_steps=3)
+    train(name, tmp_path, env=env)
+    assert len(env.received) == 16
+
+
+def test_the_same_seed_repeats_bitwise_and_another_does_not(name: str, tmp_path: Path) -> None:
+    runs = [parameters(train(name, tmp_path / str(i), seed=seed)[1]) for i, seed in enumerate((0, 0, 3, 4))]
+    assert equal(runs[0], runs[1])
+    assert not equal(runs[0], runs[2])
+    assert not equal(runs[2], runs[3])
+
+
+def test_writes_only_tensorboard_rows_one_per_iteration(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    train(name, tmp_path, agent=small_agent(iterations=3))
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    events = [path for path in files if path.name.startswith("events.out.tfevents")]
+    assert [path.parent for path in events] == [tmp_path / "logs"]
+    assert set(files) == {*events, tmp_path / "checkpoints" / "policy.pt"}
+    log = EventAccumulator(str(tmp_path / "logs")).Reload()
+    losses = [tag for tag in log.Tags()["scalars"] if tag.startswith("Loss")]
+    assert losses
+    assert all(len(log.Scalars(tag)) == 3 for tag in losses)
+
+
+def test_a_launchers_world_size_is_ignored(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    train(name, tmp_path)
+
+
+def test_gradients_of_each_network_are_clipped(name: str, tmp_path: Path) -> None:
+    norms: list[float] = []
+
+    def prepare(live: Live) -> None:
+        def measure(*_: object) -> None:
+            for network in (live.actor, live.critic):
+                norms.append(torch.cat([value.grad.flatten() for value in network.parameters()]).norm().item())
+
+        live.optimizer.register_step_post_hook(measure)
+
+    train(name, tmp_path, agent=small_agent(max_grad_norm=0.01), prepare=prepare)
+    assert max(norms[0::2]) == pytest.approx(0.01, rel=1e-3)
+    assert max(norms[1::2]) == pytest.approx(0.01, rel=1e-3)
+
+
+@pytest.mark.parametrize("critic", [False, True])
+def test_all_libraries_start_from_the_same_networks_and_take_the_same_steps(tmp_path: Path, critic: bool) -> None:
+    found = {}
+    for case in CASES:
+        start: list[torch.Tensor] = []
+        steps: list[int] = []
+
+        def prepare(live: Live, start: list[torch.Tensor] = start, steps: list[int] = steps) -> None:
+            start.extend(sorted(parameters(live), key=lambda tensor: (tensor.shape, tensor.flatten().tolist())))
+            live.optimizer.register_step_post_hook(lambda *_: steps.append(1))
+
+        env = PointEnv(critic=critic, actions=2)
+        _, live = train(case, tmp_path / case, env=env, agent=small_agent(init_noise_std=0.7), prepare=prepare)
+        counts = [sum(value.numel() for value in net.parameters()) for net in (live.actor, live.critic)]
+        found[case] = (counts, len(steps), start)
+    first = found.pop(next(iter(found)))
+    for counts, steps_taken, start in found.values():
+        assert (counts, steps_taken) == first[:2]
+        assert equal(start, first[2])

@@ -1,0 +1,123 @@
+"""A worker that simulates nothing and speaks the same journal: starts in a fraction of a second, without torch.
+
+It stands in for the real one in process, sweep and kill tests through `worker.program`, which marks its bundles
+synthetic. `SYNTHETIC` in the environment says what goes wrong, as comma-separated `what@iteration`:
+raise, os_exit, kill (itself), hang (ignore stop requests), spawn (leave a child process behind), bulk (write more than
+a small disk holds). `SYNTHETIC_STEP_S` is the pretended seconds per iteration.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from benchmark_app.journal import JournalWriter
+from benchmark_app.journal.events import (
+    CheckpointSaved,
+    Episode,
+    Failed,
+    Finished,
+    Iteration,
+    LoopStarted,
+    Phase,
+    Refused,
+    Steps,
+    WorkerFacts,
+)
+from benchmark_app.worker.control import ParentLink
+
+
+def misbehave(iteration, spec):
+    for fault in filter(None, os.environ.get("SYNTHETIC", "").split(",")):
+        what, _, when = fault.partition("@")
+        if int(when or 0) != iteration:
+            continue
+        if what == "raise":
+            raise RuntimeError("the synthetic task failed")
+        if what == "os_exit":
+            os._exit(0)
+        if what == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if what == "hang":
+            time.sleep(3600)
+        if what == "spawn":
+            child = subprocess.Popen(["sleep", "3600"])
+            Path(spec["journal"]).with_suffix(".child").write_text(str(child.pid))
+        if what == "bulk":
+            with open(Path(spec["logs"]) / "bulk", "wb") as file:
+                while True:
+                    file.write(b"x" * 65536)
+
+
+def work(spec, journal, link, spawned_at):
+    settings, workflow = spec["settings"], spec["workflow"]
+    if os.environ.get("SYNTHETIC") == "refuse":
+        journal.append(Refused(t=time.monotonic(), message="device=cuda: there is none; set device=cpu"))
+        return 2
+    for name in ("python_imports", "task_config", "app_launch", "env_creation", "first_step"):
+        now = time.monotonic()
+        journal.append(Phase(t=now, name=name, duration_s=now - spawned_at))
+        spawned_at = now
+    journal.append(WorkerFacts(t=time.monotonic(), device="cpu", extra={"device": "cpu", "threads": 1}))
+    envs, pause = settings["num_envs"], float(os.environ.get("SYNTHETIC_STEP_S", "0.01"))
+    rollout = settings["agent"]["rollout"] if workflow == "training" else 1
+    total = {"training": settings["agent"]["iterations"], "runtime": 20, "play": 4, "startup": 0}[workflow]
+    if total:
+        journal.append(LoopStarted(t=time.monotonic(), steps_per_iteration=envs * rollout, warmup_iterations=1))
+    outcome = "budget"
+    for index in range(total):
+        if link.stop_requested:
+            outcome = "stopped"
+            break
+        misbehave(index, spec)
+        time.sleep(pause)
+        now = time.monotonic()
+        if workflow == "training":
+            journal.append(
+                Iteration(
+                    t=now,
+                    index=index,
+                    frames=envs * rollout,
+                    iteration_s=pause,
+                    collection_s=pause / 2,
+                    learning_s=pause / 2,
+                    hook_s=0.0,
+                    env_step_s=[pause / 2 / rollout] * rollout,
+                    episodes=1,
+                    reward=float(index),
+                    ep_length=10.0,
+                    success_rate=0.5,
+                )
+            )
+        else:
+            frames = [envs] if workflow == "play" else None
+            journal.append(Steps(t=now, first_index=index, step_s=[pause], env_step_s=[pause / 2], frames=frames))
+        if workflow == "play":
+            journal.append(Episode(t=now, index=index, reward=1.0, length=3, success=index % 2 == 0))
+    if workflow == "training":
+        path = Path(spec["checkpoints"]) / "policy.txt"
+        path.write_text("synthetic")
+        journal.append(CheckpointSaved(t=time.monotonic(), path=str(path), iteration=total))
+    journal.append(Finished(t=time.monotonic(), outcome=outcome))
+    return 0
+
+
+def main():
+    spec = json.loads(Path(sys.argv[1]).read_text())
+    link = ParentLink(int(sys.argv[2]))
+    with JournalWriter(Path(spec["journal"])) as journal:
+        try:
+            return work(spec, journal, link, float(sys.argv[3]))
+        except Exception as error:
+            try:
+                journal.append(Failed(t=time.monotonic(), error=f"{type(error).__name__}: {error}"))
+            except OSError:
+                link.last_words(f"{type(error).__name__}: {error}")
+            raise
+
+
+if __name__ == "__main__":
+    sys.exit(main())
