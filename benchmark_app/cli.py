@@ -99,7 +99,7 @@ def run_application(arguments: list[str]) -> int:
     OmegaConf.register_new_resolver("token", lambda: secrets.token_hex(4), use_cache=True, replace=True)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises its errors, for us to put into one line
     try:
-        args = parser.parse_args(arguments)
+        args = parser.parse_intermixed_args(arguments)  # options and settings in any order
         _run_hydra(args=args, args_parser=parser, task_function=task, config_path=str(conf_dir()), config_name="config")
     except (HydraException, OmegaConfBaseException, SettingError) as error:
         return refuse(explain(error, arguments))
@@ -109,10 +109,10 @@ def run_application(arguments: list[str]) -> int:
         if statuses:
             raise
         return refuse(f"hydra.run.dir={error.filename}: cannot be made ({error.strerror}); set run.root=FOLDER")
-    except ValueError as error:  # options that exclude each other
+    except (ValueError, TypeError) as error:  # Hydra's own, for options and choices of the wrong kind
         if statuses:
             raise
-        return refuse(str(error))
+        return refuse(explain(error, arguments))
     except KeyboardInterrupt:
         return statuses[-1] if statuses else 130
     except SystemExit as done:  # `--help` and its like

@@ -22,11 +22,11 @@ from omegaconf.errors import OmegaConfBaseException
 
 from benchmark_app.envs.cfg import EnvCfg
 from benchmark_app.frameworks.agent import PPOAgent
+from benchmark_app.frameworks.registry import FRAMEWORKS
 
 WORKFLOWS = ("startup", "runtime", "training", "play")
 
 # What has to be installed for a choice, so that a missing package is refused before anything heavy starts.
-FRAMEWORK_DISTRIBUTIONS = {"rsl_rl": "rsl-rl-lib", "skrl": "skrl"}
 PHYSICS_DISTRIBUTIONS = {"newton_mjwarp": ("newton", "warp-lang", "mujoco-warp")}
 
 
@@ -399,11 +399,11 @@ def _installation_problems(s: Settings) -> list[str]:
         return []
     needed = [("physics", s.physics.name, name) for name in PHYSICS_DISTRIBUTIONS.get(s.physics.name, ())]
     if {"training", "play"} & set(s.workflow.steps):
-        needed.append(("framework", s.framework.name, FRAMEWORK_DISTRIBUTIONS.get(s.framework.name, "")))
+        needed.append(("framework", s.framework.name, FRAMEWORKS[s.framework.name].distribution))
     found = []
     for group, choice, distribution in needed:
         try:
             importlib.metadata.version(distribution)
-        except (importlib.metadata.PackageNotFoundError, ValueError):
+        except importlib.metadata.PackageNotFoundError:
             found.append(f"{group}={choice}: needs the package {distribution}; type: pip install {distribution}")
     return found

@@ -94,7 +94,8 @@ def run(work: list[Event], *, workflow: str = "training", code: int = 0, **chang
 
 
 def facts(**changes: Any) -> WorkerFacts:
-    return WorkerFacts(**({"t": 100.9, "device": "cpu", "extra": {"torch_threads": 1}} | changes))
+    values: dict[str, Any] = {"t": 100.9, "device": "cpu", "extra": {"torch_threads": 1}}
+    return WorkerFacts(**(values | changes))
 
 
 def training_work(warmup: int = 1, done: bool = True) -> list[Event]:

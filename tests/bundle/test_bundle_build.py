@@ -47,6 +47,7 @@ from benchmark_app.journal.events import (
     HostFacts,
     LoopStarted,
     ResourceSample,
+    Steps,
     WorkerFacts,
 )
 
@@ -144,7 +145,7 @@ def test_a_run_that_died_at_once_still_leaves_a_bundle() -> None:
 
 
 def test_runtime_counts_a_step_as_an_iteration_and_every_environment_as_a_frame() -> None:
-    bundle = cast(RuntimeBundle, build_bundle(replaced_frames(run(runtime_work(), workflow="runtime"))))
+    bundle = cast(RuntimeBundle, build_bundle(replaced(run(runtime_work(), workflow="runtime"), Steps, frames=None)))
     assert bundle.runtime.iterations_completed == 5
     assert bundle.runtime.steps_per_iteration == 4
     assert bundle.runtime.total_wall_time_s == 2.75
@@ -155,10 +156,6 @@ def test_runtime_counts_a_step_as_an_iteration_and_every_environment_as_a_frame(
     assert timing.environment_step_fps.mean == pytest.approx(4 * 4 / 1.4)
     assert bundle.run.framework is None
     assert bundle.run.max_iterations is None
-
-
-def replaced_frames(events: list[Event]) -> list[Event]:
-    return [dataclasses.replace(event, frames=None) if event.kind == "steps" else event for event in events]
 
 
 def test_play_counts_only_rows_still_being_evaluated_and_total_never_exceeds_the_environment_alone() -> None:

@@ -58,7 +58,7 @@ def test_a_failing_disk_leaves_the_old_file_and_no_temporary_one(
     def fail(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(write.os, broken, fail)
+    monkeypatch.setattr(os, broken, fail)
     with pytest.raises(OSError, match="No space left"):
         write.write_bundle_file(bundle_of("runtime"), path)
     assert path.read_text() == "old"
@@ -79,8 +79,8 @@ def test_file_and_folder_reach_the_disk_around_the_renaming(tmp_path: Path, monk
         calls.append("replace")
         real_replace(source, target)
 
-    monkeypatch.setattr(write.os, "fsync", fsync)
-    monkeypatch.setattr(write.os, "replace", replace)
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "replace", replace)
     write.write_json_file({"a": 1}, tmp_path / "run.json")
     assert calls == ["file", "replace", "folder"]
 

@@ -1,0 +1,184 @@
+"""The command line: what is refused, in which words, and that reading it costs nothing."""
+
+import re
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from benchmark_app import config
+from benchmark_app.cli import main
+from tests.conftest import ROOT, SYNTHETIC
+
+REFUSED = [
+    (["bogus=1"], r"bogus=1: no such setting"),
+    (["+bogus=1"], r"bogus=1: no such setting"),
+    (["agent.gama=0.5"], r"agent.gama=0.5: no such setting; did you mean agent.gamma"),
+    (["+agent.foo=1"], r"agent.foo=1: no such setting"),
+    (["+hydra.foo=1"], r"hydra.foo=1: no such setting"),
+    (["num_envs=abc"], r"num_envs=abc: must be a whole number"),
+    (["num_envs=1.5"], r"num_envs=1.5: must be a whole number"),
+    (["num_envs=null"], r"num_envs=null: must be a whole number"),
+    (["num_envs=0"], r"num_envs=0: must be at least 1"),
+    (["agent.gamma=x"], r"agent.gamma=x: must be a number"),
+    (["agent.gamma=1.5"], r"agent.gamma=1.5: must be in \(0, 1\]"),
+    (["agent.learning_rate=inf"], r"agent.learning_rate=inf: must be a finite number"),
+    (["agent.learning_rate=nan"], r"agent.learning_rate=nan: must be a finite number"),
+    (["agent.hidden_layers=[a]"], r"agent.hidden_layers=\['a'\]: must be a list of whole numbers"),
+    (["agent.minibatches=7"], r"agent.minibatches=7: must divide num_envs x rollout = 1024"),
+    (["learning.series=maybe"], r"learning.series=maybe: must be true or false"),
+    (["seed=1,2"], r"seed=1,2: several values are a sweep; add -m"),
+    (["~seed"], r"seed: has no value; set seed=VALUE"),
+    (["x=["], r"x=\[: cannot be read; write KEY=VALUE"),
+    (["framework=foo"], r"framework=foo: not one of rsl_rl, skrl"),
+    (["framework.name=skrl"], r"framework.name=skrl: is set by the choice framework=rsl_rl"),
+    (["physics=mujoco"], r"physics=mujoco: not one of newton_mjwarp"),
+    (["rendering=ovrtx"], r"rendering=ovrtx: not one of none"),
+    (["task=nope"], r"task=nope: not one of cartpole"),
+    (["experiment=nope"], r"experiment=nope: not one of none"),
+    (["agent=null"], r"agent=null: cannot be set so; it is a group"),
+    (["run=3"], r"run=3: cannot be set so; it is a group"),
+    (["device=tpu"], r"device=tpu: must be auto, cpu, cuda or cuda:N"),
+    (["task.physics_dt=-1"], r"task.physics_dt=-1.0: must be greater than 0"),
+    (["task.module=json"], r"task.module=json: cannot be used as a task"),
+    (["workflow=play"], r"checkpoint=null: workflow=play plays an earlier checkpoint; set checkpoint=PATH"),
+    (["workflow=play", "checkpoint=/no/such"], r"checkpoint=/no/such: no such file"),
+    (["checkpoint=/no/such"], r"checkpoint=/no/such: only workflow=play takes a checkpoint"),
+    (["workflow.steps=[play,training]"], r"workflow.steps=.*: must be some of"),
+    (["training.warmup_iterations=150"], r"training.warmup_iterations=150: must be below agent.iterations=150"),
+    (["worker.python=/no/such"], r"worker.python=/no/such: no such program"),
+    (["run.root=/proc/x"], r"hydra.run.dir=/proc/x: cannot be made"),
+    (["--config-dir", "/no/such"], r"/no/such.*not found"),
+    (["--bogus"], r"unrecognized arguments: --bogus"),
+    (["nonsense"], r"nonsense: no such verb; known: validate, recover"),
+]
+
+
+def cli(*arguments, cwd):
+    return subprocess.run(
+        [sys.executable, "-m", "benchmark_app", *arguments], cwd=cwd, capture_output=True, text=True, timeout=60
+    )
+
+
+@pytest.mark.parametrize(("arguments", "message"), REFUSED, ids=lambda value: str(value)[:40])
+def test_what_cannot_work_is_refused_in_one_line_before_anything_is_written(
+    arguments, message, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    status = main([*arguments, f"worker.program={SYNTHETIC}"])
+    out, err = capsys.readouterr()
+    assert status == 2, err
+    assert len(err.splitlines()) == 1
+    assert re.search(message, err), err
+    assert out == ""
+    assert not list(tmp_path.rglob("run.json"))
+
+
+def test_the_exit_status_of_a_refusal_reaches_the_shell(tmp_path):
+    done = cli("num_envs=0", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "benchmark_app: error: num_envs=0: must be at least 1\n"
+
+
+def test_a_missing_package_is_named_with_the_way_to_get_it(monkeypatch):
+    import importlib.metadata
+
+    checked = settings()
+
+    def version(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    problems = config._installation_problems(checked)
+    assert "framework=rsl_rl: needs the package rsl-rl-lib; type: pip install rsl-rl-lib" in problems
+
+
+def settings(*overrides):
+    from hydra import compose, initialize_config_dir
+
+    from benchmark_app.cli import conf_dir
+
+    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        composed = compose("config", overrides=list(overrides))
+    return config.check(composed, [])
+
+
+def test_settings_survive_the_way_to_the_worker():
+    before = settings("task.max_pole_angle=null", "agent.hidden_layers=[8,8]", "num_envs=4")
+    assert config.Settings.from_plain(before.to_plain()) == before
+    assert before.task.max_pole_angle is None
+
+
+def test_the_shared_description_of_cartpole_is_the_documented_one():
+    agent = settings().agent
+    assert (agent.rollout, agent.epochs, agent.minibatches, agent.iterations) == (16, 5, 4, 150)
+    assert (agent.learning_rate, agent.schedule, agent.desired_kl) == (1e-3, "adaptive", 0.01)
+    assert (agent.gamma, agent.lam, agent.clip, agent.entropy_coef) == (0.99, 0.95, 0.2, 0.005)
+    assert (agent.value_loss_coef, agent.max_grad_norm) == (1.0, 1.0)
+    assert (agent.hidden_layers, agent.activation, agent.timeout_bootstrap) == ([32, 32], "elu", "exact")
+
+
+def test_every_setting_in_every_file_is_explained():
+    """Each key has a comment above it, its own or that of the keys it stands with."""
+    for path in sorted((ROOT / "conf").rglob("*.yaml")):
+        if "hydra" in path.parts or "tuned" in path.parts:
+            continue
+        explained = False
+        for line in path.read_text().splitlines():
+            if line.strip().startswith("#"):
+                explained = True
+            elif not line.strip():
+                explained = False
+            elif line.startswith("hydra:"):
+                break
+            elif re.match(r"\s*[a-z_]+:( |$)", line) and not line.rstrip().endswith(":"):
+                assert explained, f"{path.name}: {line.strip()} has no comment"
+
+
+def test_every_file_has_exactly_the_settings_of_its_schema():
+    import dataclasses
+
+    for group, kind in {**config.GROUPS, "task": None}.items():
+        for path in (ROOT / "conf" / group).glob("*.yaml"):
+            data = yaml.safe_load(path.read_text())
+            schema = kind or config.task_cfg_class(data["module"])
+            assert set(data) == {field.name for field in dataclasses.fields(schema)}, path
+
+
+HEAVY = ("torch", "warp", "newton", "mujoco", "rsl_rl", "skrl", "stable_baselines3", "rl_games", "gymnasium", "numpy")
+
+
+def imported_by(code, cwd):
+    script = f"import sys\n{code}\nprint('LOADED', *[m for m in {HEAVY!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], cwd=cwd, capture_output=True, text=True, timeout=60)
+    return done.stdout.rpartition("LOADED")[2].split(), done
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from benchmark_app.cli import main\nmain(['--help'])",
+        "from benchmark_app.cli import main\nmain(['validate', '.'])",
+        "import benchmark_app.launch.application, benchmark_app.launch.recover",
+        "import benchmark_app.bundle.build, benchmark_app.frameworks.registry, benchmark_app.physics",
+        "import benchmark_app.workflows.session",
+    ],
+)
+def test_nothing_heavy_is_imported_outside_a_worker(code, tmp_path):
+    loaded, done = imported_by(code, tmp_path)
+    assert loaded == [], done.stderr
+
+
+def test_help_is_a_page_for_a_person_and_quick(tmp_path):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = cli("--help", cwd=tmp_path)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode == 0
+    for text in ("usage:", "Examples", "validate PATH", "framework: rsl_rl, skrl", "Exit status"):
+        assert text in done.stdout
+    # Processor time, because a wall clock would measure what else the machine is doing.
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.5
+    assert list(Path(tmp_path).iterdir()) == []
