@@ -279,18 +279,19 @@ def _typed(kind: type[T], node: Any, name: str) -> DictConfig:
     prefix = f"{name}." if name else ""
     if not isinstance(node, DictConfig):
         raise SettingError(f"{name}={node}: is a group of settings; set one of them, such as {name}.KEY=VALUE")
-    schema = OmegaConf.structured(kind)
+    schema: DictConfig = OmegaConf.structured(kind)
     known = [cls.name for cls in dataclasses.fields(kind)]  # type: ignore[arg-type]
     for key in node:
         if key not in known:
-            shown = f"{prefix}{key}={_shown(OmegaConf.to_container(node, resolve=False)[key])}"  # type: ignore[index]
+            value: Any = OmegaConf.to_container(node, resolve=False)
+            shown = f"{prefix}{key!s}={_shown(value[key])}"
             raise SettingError(unknown_key(shown, [f"{prefix}{name}" for name in known]))
         try:
             schema[key] = node[key]
         except OmegaConfBaseException as error:
-            raw = OmegaConf.to_container(node, resolve=False)
-            value = raw.get(key) if isinstance(raw, dict) else raw
-            raise SettingError(f"{prefix}{key}={_shown(value)}: {_expected(kind, str(key), str(error))}") from error
+            value = OmegaConf.to_container(node, resolve=False)
+            shown = f"{prefix}{key!s}={_shown(value[key])}"
+            raise SettingError(f"{shown}: {_expected(kind, str(key), str(error))}") from error
     for key in known:
         if OmegaConf.is_missing(schema, key):
             raise SettingError(f"{prefix}{key}: has no value; set {prefix}{key}=VALUE")

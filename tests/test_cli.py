@@ -39,8 +39,8 @@ REFUSED = [
     (["rendering=ovrtx"], r"rendering=ovrtx: not one of none"),
     (["task=nope"], r"task=nope: not one of cartpole"),
     (["experiment=nope"], r"experiment=nope: not one of none"),
-    (["agent=null"], r"agent=null: cannot be set so; it is a group"),
-    (["run=3"], r"run=3: cannot be set so; it is a group"),
+    (["agent=null"], r"agent=null: is a group; choose"),
+    (["run=3"], r"run=3: is a group; choose"),
     (["device=tpu"], r"device=tpu: must be auto, cpu, cuda or cuda:N"),
     (["task.physics_dt=-1"], r"task.physics_dt=-1.0: must be greater than 0"),
     (["task.module=json"], r"task.module=json: cannot be used as a task"),
@@ -99,7 +99,7 @@ def test_a_missing_package_is_named_with_the_way_to_get_it(monkeypatch):
 def settings(*overrides):
     from hydra import compose, initialize_config_dir
 
-    from benchmark_app.cli import conf_dir
+    from benchmark_app.compose import conf_dir
 
     with initialize_config_dir(str(conf_dir()), version_base="1.3"):
         composed = compose("config", overrides=list(overrides))

@@ -28,6 +28,8 @@ from benchmark_app.bundle.schema import (
 from benchmark_app.bundle.status import RunOutcome, run_status
 from benchmark_app.journal.events import CheckpointSaved, Event, Phase, RunPlanned, Scalar
 
+__all__ = ["build_bundle", "run_status"]
+
 _PHASES = ("python_imports", "task_config", "app_launch", "env_creation", "first_step")
 
 

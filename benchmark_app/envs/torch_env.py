@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+import warp as wp
 
-from benchmark_app.physics.base import SimBackend, name_rows
+from benchmark_app.physics.base import SceneSpec, SimBackend, name_rows
 
 from .cfg import EnvCfg
 from .checks import bad_rows, read_host, require_tensor
-from .episodes import EpisodeLog, Episodes, EpisodeStarts
+from .episodes import EpisodeLog, Episodes, stream_seed
+from .kernels import begin_episodes, judge_first, judge_step
 from .state import TorchEnvState
 
 if TYPE_CHECKING:
@@ -26,11 +29,13 @@ class TorchEnv(ABC):
     finished rows. The host read carries at once whether every action, control, observation and reward was finite,
     whether the engine is sound, and which rows finished. Nothing is ever sanitised.
 
-    **For task authors.** Subclass it, set the three class attributes, and implement `apply_action`, `observe`,
-    `update_state`, `initial_state` and, where the task knows success, `episode_success`. A task reads the engine
-    (`self.backend.joint_pos`, …) and buffers of its own, never a state returned earlier: that one belongs to the
-    caller, who may have changed it. Return new tensors, not buffers you write again. Own buffers are created in the
-    constructor and updated in place; rows are cleared in `initial_state`.
+    **For task authors.** Subclass it, set the class attributes, and implement `scene`, `apply_action`, `update_state`,
+    `observe`, `initial_state` and, where the task knows success, `episode_success`. Hooks work in place, on tensors
+    that live as long as the environment: they write into the private `state` they are given (its `obs`, `reward`,
+    `terminated`), into `self.control`, and into buffers of their own; they read the engine through `self.backend`.
+    What a caller gets is always a copy. Torch operations will do (`torch.stack(…, out=state.obs["policy"])`). A task
+    whose hooks launch nothing but Warp kernels may set `recordable`: they then run once, while the whole step is
+    recorded as one graph together with the engine, and never again in Python.
 
     Args:
         cfg: Task settings.
@@ -45,11 +50,14 @@ class TorchEnv(ABC):
         num_actions: Actions per row.
         obs_groups_spec: Observation group to its dimension; `"policy"` always, `"critic"` where a task has it.
         num_reset_randoms: Random numbers a row's initial state needs.
+        recordable: Every hook but `episode_success` launches Warp kernels only.
+        control: Joint efforts `[N, D]`, for `apply_action` to fill.
     """
 
     num_actions: int
     obs_groups_spec: dict[str, int]
     num_reset_randoms: int
+    recordable: bool = False
 
     def __init__(self, cfg: EnvCfg, backend: SimBackend, num_envs: int, *, device: torch.device | str = "cpu") -> None:
         if backend.num_envs != num_envs:
@@ -63,33 +71,41 @@ class TorchEnv(ABC):
         self._state: TorchEnvState | None = None
         self._autoreset = True
         self._closed = False
-        self._max_steps = cfg.max_episode_steps
-        self._action_shape = (num_envs, self.num_actions)
-        self._control_shape = (num_envs, len(backend.joint_names))
-        self._obs_shapes = {name: (num_envs, dim) for name, dim in self.obs_groups_spec.items()}
-        self._row_shape = (num_envs,)
-        self._starts = EpisodeStarts(num_envs, self.num_reset_randoms, self._device)
         self._log = EpisodeLog(capacity=max(65536, num_envs))
         self._waiting = np.zeros(0, dtype=np.int64)
-        self._just_reset = np.zeros(0, dtype=np.int64)
-        # Created once, outside inference mode, and only ever updated in place: a library may step under
-        # `torch.inference_mode()` now and without it later.
-        with torch.inference_mode(False):
-            # Of the running episodes: control steps taken (exact up to 2**24) and rewards summed.
-            self._tally = torch.zeros(2, num_envs, device=self._device)
-            self._steps, self._returns = self._tally
-            # What the host reads each step: whether each row finished (0 or 1), and then the alarms, 0 when all is
-            # well: the step's finite verdict, the engine's fault, one verdict per observation group after a reset.
-            groups = len(self.obs_groups_spec)
-            self._report = torch.zeros(num_envs + 2 + groups, device=self._device)
-            self._done_report, self._verdict, self._fault_report, *self._reset_verdicts = self._report.split_with_sizes(
-                [num_envs] + [1] * (2 + groups)
-            )
-            self._verdict = self._verdict[0]
-            self._reset_verdicts = [verdict[0] for verdict in self._reset_verdicts]
-            # A dot product with zeros is 0 if every number was finite, and NaN otherwise.
-            width = self.num_actions + len(backend.joint_names) + sum(self.obs_groups_spec.values()) + 1
-            self._zeros = torch.zeros(num_envs * width, device=self._device)
+        self._just_reset = self._waiting
+        self._action_shape = (num_envs, self.num_actions)
+        self._obs_shapes = {name: (num_envs, dim) for name, dim in self.obs_groups_spec.items()}
+        self._output_sizes = [num_envs * dim for dim in (*self.obs_groups_spec.values(), 1)]
+        with torch.inference_mode(False):  # a library may step under inference mode now and without it later
+            self._allocate()
+        self.seed(0)
+        self._run_step: Any = None
+        self._run_restart: Any = None
+
+    def _allocate(self) -> None:
+        """Everything that lives as long as the environment, always updated in place."""
+        n, device = self._num_envs, self._device
+        sizes = [n * self.num_actions, n * len(self._backend.joint_names), *self._output_sizes]
+        # All that must be finite, one after the other; what a caller gets of it stands at the end.
+        self._judged = torch.zeros(sum(sizes), device=device)
+        actions, control, *groups, reward = self._judged.split(sizes)
+        self._actions = actions.view(self._action_shape)
+        self.control = control.view(n, -1)
+        self._outputs = self._judged[-sum(self._output_sizes) :]
+        self._flags = torch.zeros(2, n, dtype=torch.bool, device=device)
+        self._steps = torch.zeros(n, dtype=torch.int64, device=device)
+        obs = {name: group.view(n, -1) for name, group in zip(self.obs_groups_spec, groups, strict=True)}
+        self._work = TorchEnvState(obs, reward, self._flags[0], self._flags[1], {"steps": self._steps})
+        self._views = [reward, self._work.terminated, *obs.values()]
+        self._returns = torch.zeros(n, device=device)
+        self._rows = torch.zeros(n, dtype=torch.bool, device=device)  # finished, or to be reset
+        self._seed = torch.zeros(1, dtype=torch.int32, device=device)
+        self._episode = torch.zeros(n, dtype=torch.int32, device=device)
+        self._uniform = torch.zeros(n, self.num_reset_randoms, device=device)
+        self._tally = torch.zeros(3, n, dtype=torch.float64, device=device)  # length, return, number of the episode
+        # What the host reads each step: whether each row finished, then the alarms, 0 when all is well.
+        self._report = torch.zeros(n + 3, device=device)
 
     @property
     def device(self) -> torch.device:
@@ -115,11 +131,6 @@ class TorchEnv(ABC):
     def state(self) -> TorchEnvState | None:
         """The last state returned; None before the first `init_state` or `reset`."""
         return self._state
-
-    @property
-    def episode_steps(self) -> torch.Tensor:
-        """float32 `[N]`: control steps of the current episode, the one being taken included. Read it, never write it."""
-        return self._steps
 
     @property
     def observation_space(self) -> Box:
@@ -157,16 +168,20 @@ class TorchEnv(ABC):
         self._autoreset = enabled
 
     def seed(self, seed: int) -> None:
-        """Start the stream of random initial states anew. It changes rows when they are reset next."""
-        self._starts.seed(seed)
-
-    def seed_episodes(self, seed: int) -> None:
-        """Evaluate: number the episodes, and let each start from numbers of its own.
+        """Number the episodes anew, for training; it changes rows when they are reset next.
 
         Row r plays the episodes r, r+N, r+2N, …; the initial state of each depends on the seed and its number only,
-        whatever N. Takes effect as rows are reset: follow it with `init_state()`. `seed` ends it.
+        whatever N and whatever the other rows did.
         """
-        self._starts.seed_episodes(seed)
+        self._seed_stream("training", seed)
+
+    def seed_episodes(self, seed: int) -> None:
+        """The same for evaluation: episodes of another stream, which training never saw. Follow it with `reset()`."""
+        self._seed_stream("evaluation", seed)
+
+    def _seed_stream(self, stream: str, seed: int) -> None:
+        self._seed.fill_(stream_seed(stream, seed))
+        torch.arange(-self._num_envs, 0, out=self._episode)
 
     def drain_episodes(self) -> Episodes:
         """Episodes finished since the last call, in order. One host read; call it once per iteration."""
@@ -179,7 +194,7 @@ class TorchEnv(ABC):
             The first state: reward 0, nothing terminated, truncated or final.
         """
         self._require_open()
-        return self._reset_rows_now(np.arange(self._num_envs))
+        return self._reset_now(np.arange(self._num_envs))
 
     def reset(self, env_ids: torch.Tensor | None = None) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
         """Start a new episode in some rows; a running one there is abandoned and not counted.
@@ -202,7 +217,7 @@ class TorchEnv(ABC):
             rows = self._checked_rows(env_ids)
             if self._state is None:
                 raise RuntimeError("reset(env_ids) before init_state(): no row has an episode yet")
-        state = self._reset_rows_now(rows)
+        state = self._reset_now(rows)
         return state.obs, state.info
 
     def step(self, actions: torch.Tensor) -> TorchEnvState:
@@ -224,28 +239,17 @@ class TorchEnv(ABC):
         if self._closed or self._state is None or len(self._waiting):
             self._refuse_step()
         require_tensor("actions", actions, self._action_shape, self._device)
-        control = self.apply_action(actions, self._state)
-        require_tensor("control", control, self._control_shape, self._device)
-        self._backend.step(control)
-        self._steps.add_(1)
-
-        state = self.update_state(TorchEnvState(obs={}, reward=_UNSET, terminated=_UNSET, truncated=_UNSET))
-        self._require_outputs(state)
-        done = (self._steps >= self._max_steps).logical_or_(state.terminated)
-        state.truncated = done ^ state.terminated
-        self._returns.add_(state.reward)
-
-        judged = torch.cat((actions, control, *state.obs.values(), state.reward.unsqueeze(1)), 1)
-        torch.dot(judged.view(-1), self._zeros, out=self._verdict)
-        self._fault_report.copy_(self._backend.fault)
-        self._done_report.copy_(done)
+        if actions.requires_grad:
+            raise ValueError("actions: expected no gradients; pass actions.detach()")
+        self._actions.copy_(actions)
+        self._run_step()
         report = read_host(self._report)
-        if report[self._num_envs :].any():  # NaN counts as true
-            self._raise_alarm(actions, control, state)
-        rows = report.nonzero()[0]
+        if report[self._num_envs :].tolist() != _ALL_WELL:
+            self._raise_alarm()
+        rows = report[: self._num_envs].nonzero()[0]
+        state = self._snapshot()
         if len(rows):
-            self._finish_rows(state, done, rows)
-        state.info["steps"] = self._steps.long()
+            self._finish_rows(state, rows)
         self._state = state
         return state
 
@@ -257,39 +261,48 @@ class TorchEnv(ABC):
 
     # What a task implements.
 
+    @staticmethod
+    @abstractmethod
+    def scene(cfg: Any, num_envs: int) -> SceneSpec:
+        """What an engine must build for the task."""
+
     @abstractmethod
     def apply_action(self, actions: torch.Tensor, state: TorchEnvState) -> torch.Tensor:
-        """Turn actions into joint efforts.
+        """Turn actions into joint efforts [N or N·m], held over the control step.
 
         Args:
             actions: float32 `[N, num_actions]`; not to be written.
-            state: The last state returned. It is the caller's by now: its tensors may have been changed.
+            state: The private state, as the last step left it.
 
         Returns:
-            Joint efforts, float32 `[N, D]` [N or N·m], held over the control step.
+            `self.control`, filled; or any float32 `[N, D]`, which is then copied.
         """
-
-    @abstractmethod
-    def observe(self) -> dict[str, torch.Tensor]:
-        """Observation groups of all rows as things stand, in new tensors; called again after a reset."""
 
     @abstractmethod
     def update_state(self, state: TorchEnvState) -> TorchEnvState:
-        """Set `obs`, `reward` and `terminated` of the step just taken, in new tensors, and return the state.
+        """Fill `state.obs`, `state.reward` and `state.terminated` in place, for the step just taken.
 
-        `state.truncated` and the resets are the environment's business.
+        `state.info["steps"]` counts the steps of the episode before this one; `state.truncated` and the resets are the
+        environment's business.
+
+        Returns:
+            `state`.
         """
 
     @abstractmethod
-    def initial_state(self, env_ids: torch.Tensor, uniform: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, state: TorchEnvState) -> None:
+        """Fill `state.obs` in place, after rows were reset. Rows that were not must come out as they were."""
+
+    @abstractmethod
+    def initial_state(self, rows: torch.Tensor, uniform: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """First state of the next episode of some rows; the task's own buffers of these rows are cleared here too.
 
         Args:
-            env_ids: Row indices `[K]`, int64.
-            uniform: Random numbers `[K, num_reset_randoms]` in [0, 1): the only randomness to use.
+            rows: bool `[N]`, the rows concerned.
+            uniform: Random numbers `[N, num_reset_randoms]` in [0, 1): the only randomness to use.
 
         Returns:
-            Joint positions and velocities, each `[K, D]`.
+            Joint positions and velocities, each `[N, D]`; only those of `rows` are used.
         """
 
     def episode_success(self, state: TorchEnvState, env_ids: torch.Tensor) -> torch.Tensor | None:
@@ -301,52 +314,113 @@ class TorchEnv(ABC):
 
     # The lifecycle.
 
-    def _finish_rows(self, state: TorchEnvState, done: torch.Tensor, rows: np.ndarray) -> None:
-        """Record the episodes that ended in `rows`, and start the next ones in place."""
+    def _step_body(self) -> None:
+        work, backend, control = self._work, self._backend, self.control
+        chosen = self.apply_action(self._actions, work)
+        if chosen is not control:
+            require_tensor("control", chosen, tuple(control.shape), self._device)
+            control.copy_(chosen)
+        backend.step(control)
+        self._require_in_place(self.update_state(work))
+        self.launch(
+            judge_step,
+            self._num_envs,
+            self._judged,
+            work.reward,
+            work.terminated,
+            self._episode,
+            backend.fault.view(1),
+            self._cfg.max_episode_steps,
+            self._steps,
+            self._returns,
+            work.truncated,
+            self._rows,
+            self._tally,
+            self._report,
+        )
+
+    def _restart_body(self) -> None:
+        self.launch(
+            begin_episodes,
+            self._num_envs,
+            self._rows,
+            self._seed,
+            self._episode,
+            self._steps,
+            self._returns,
+            self._uniform,
+        )
+        self._backend.reset_rows(self._rows, *self.initial_state(self._rows, self._uniform))
+        self.observe(self._work)
+        self._require_in_place(self._work)
+        observations = self._outputs[: -self._num_envs]
+        self.launch(judge_first, len(observations), observations, self._report)
+
+    def launch(self, kernel: Any, dim: int | tuple[int, ...], *args: torch.Tensor | float | bool) -> None:
+        """Launch a Warp kernel; torch tensors among its arguments are passed by reference."""
+        inputs = [wp.from_torch(arg) if isinstance(arg, torch.Tensor) else arg for arg in args]
+        wp.launch(kernel, dim=dim, inputs=inputs, device=str(self._device))
+
+    def _runner(self, body: Callable[[], None]) -> Callable[[], None]:
+        """What runs a body: one recorded graph where task and engine allow it."""
+        run = self._backend.record(body) if self.recordable else body
+        if self._device.type == "cpu":
+            return run
+
+        def run_on_torch_stream() -> None:
+            with wp.ScopedStream(wp.stream_from_torch(torch.cuda.current_stream(self._device))):
+                run()
+
+        return run_on_torch_stream
+
+    def _snapshot(self) -> TorchEnvState:
+        """A copy of the private state, the caller's to keep."""
+        terminated, truncated = self._flags.clone()
+        obs, reward = self._copy_outputs()
+        return TorchEnvState(obs, reward, terminated, truncated, {"steps": self._steps.clone()})
+
+    def _copy_outputs(self) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+        *groups, reward = self._outputs.clone().split(self._output_sizes)
+        return {name: group.view(self._obs_shapes[name]) for name, group in zip(self._obs_shapes, groups)}, reward
+
+    def _finish_rows(self, state: TorchEnvState, rows: np.ndarray) -> None:
+        """Record the episodes that ended in `rows` of the snapshot `state`, and start the next ones in them."""
         env_ids = torch.from_numpy(rows).to(self._device, non_blocking=True)
-        success = self.episode_success(state, env_ids)
-        self._log.append(self._tally.index_select(1, env_ids), success, rows, self._starts.index_of(rows))
+        self._log.append(rows, self._tally.index_select(1, env_ids), self.episode_success(self._work, env_ids))
         if not self._autoreset:
             self._waiting = rows
             return
-        state.final_observation, state.final_mask = state.obs, done
-        self._restart(env_ids, rows)
-        state.obs = self.observe()
-        for name, verdict in zip(self.obs_groups_spec, self._reset_verdicts, strict=True):
-            first = state.obs[name].view(-1)
-            torch.dot(first, self._zeros[: len(first)], out=verdict)
+        state.final_observation, state.final_mask = state.obs, self._rows.clone()
+        self._run_restart()
         self._just_reset = rows
+        state.obs, _ = self._copy_outputs()
+        state.info["steps"] = self._steps.clone()
 
-    def _restart(self, env_ids: torch.Tensor, rows: np.ndarray) -> None:
-        joint_pos, joint_vel = self.initial_state(env_ids, self._starts.draw(rows))
-        self._backend.reset_rows(env_ids, joint_pos, joint_vel)
-        self._tally.index_fill_(1, env_ids, 0.0)
-
-    def _reset_rows_now(self, rows: np.ndarray) -> TorchEnvState:
-        """Reset outside a step: the state is checked at once, since nothing here is in a hurry."""
-        self._restart(torch.from_numpy(rows).to(self._device), rows)
+    def _reset_now(self, rows: np.ndarray) -> TorchEnvState:
+        """Reset outside a step. The result is judged at once, since nothing here is in a hurry."""
+        if self._run_restart is None:
+            self._run_step, self._run_restart = self._runner(self._step_body), self._runner(self._restart_body)
+        self._rows.zero_()
+        self._rows[torch.from_numpy(rows).to(self._device)] = True
+        self._flags.zero_()
+        self._work.reward.zero_()
+        self._run_restart()
         self._waiting = np.setdiff1d(self._waiting, rows)
-        state = TorchEnvState(
-            obs=self.observe(),
-            reward=torch.zeros(self._num_envs, device=self._device),
-            terminated=torch.zeros(self._num_envs, dtype=torch.bool, device=self._device),
-            truncated=torch.zeros(self._num_envs, dtype=torch.bool, device=self._device),
-            info={"steps": self._steps.long()},
-        )
-        self._require_outputs(state)
+        state = self._snapshot()
         for name, obs in state.obs.items():
             if bad := bad_rows(obs):
+                self._report.zero_()
                 raise ValueError(f"observation '{name}' not finite in {name_rows(bad)} after a reset")
         self._state = state
         return state
 
-    def _require_outputs(self, state: TorchEnvState) -> None:
-        if state.obs.keys() != self._obs_shapes.keys():
-            raise ValueError(f"observation groups {sorted(state.obs)}: expected {sorted(self._obs_shapes)}")
-        for name, shape in self._obs_shapes.items():
-            require_tensor(f"observation '{name}'", state.obs[name], shape, self._device)
-        require_tensor("reward", state.reward, self._row_shape, self._device)
-        require_tensor("terminated", state.terminated, self._row_shape, self._device, torch.bool)
+    def _require_in_place(self, state: TorchEnvState) -> None:
+        found = [state.reward, state.terminated, *state.obs.values()]
+        if len(found) != len(self._views) or any(a is not b for a, b in zip(found, self._views, strict=True)):
+            raise ValueError(
+                "update_state and observe must fill state.obs, state.reward and state.terminated in place; "
+                "a tensor was replaced"
+            )
 
     def _checked_rows(self, env_ids: torch.Tensor) -> np.ndarray:
         if not isinstance(env_ids, torch.Tensor) or env_ids.dtype is not torch.int64:
@@ -372,21 +446,20 @@ class TorchEnv(ABC):
             raise RuntimeError("step() before init_state(): no row has an episode yet")
         raise RuntimeError(f"{name_rows(self._waiting.tolist())} finished and must be reset before the next step")
 
-    def _raise_alarm(self, actions: torch.Tensor, control: torch.Tensor, state: TorchEnvState) -> None:
+    def _raise_alarm(self) -> None:
         """Say which tensor is to blame. In the order of the step, so that the cause is named, not its consequence."""
+        restart_failed = float(self._report[-1]) != 0.0
+        self._report[self._num_envs :].zero_()
+        if restart_failed:
+            raise ValueError(f"an observation was not finite after the reset of {name_rows(self._just_reset.tolist())}")
         unsound = self._backend.describe_fault() if float(self._backend.fault) != 0.0 else ""
-        for name, verdict in zip(self.obs_groups_spec, self._reset_verdicts, strict=True):
-            if float(verdict) != 0.0:
-                restarted = name_rows(self._just_reset.tolist())
-                raise ValueError(f"observation '{name}' not finite after the reset of {restarted} one step ago")
-        suspects = {"actions": actions, "control": control}
-        suspects |= {f"observation '{name}'": obs for name, obs in state.obs.items()}
-        suspects["reward"] = state.reward
+        suspects = {"actions": self._actions, "control": self.control}
+        suspects |= {f"observation '{name}'": obs for name, obs in self._work.obs.items()}
+        suspects["reward"] = self._work.reward
         for name, tensor in suspects.items():
             if bad := bad_rows(tensor):
                 raise ValueError(f"{name} not finite in {name_rows(bad)}" + (f"; {unsound}" if unsound else ""))
         raise RuntimeError(unsound)
 
 
-_UNSET = torch.empty(0)
-"""Stands for what `update_state` must set; its shape matches nothing."""
+_ALL_WELL = [0.0, 0.0, 0.0]

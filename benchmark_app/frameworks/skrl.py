@@ -1,10 +1,15 @@
-"""skrl behind the adapter contract: `SequentialTrainer.train` runs with its PPO agent, subclassed at its own seams."""
+"""skrl behind the adapter contract: `SequentialTrainer.train` runs with its PPO agent, subclassed at its own seams.
+
+By itself skrl adapts the learning rate once per epoch, to a KL divergence averaged over the epoch. A policy that has
+become precise then changes too much in one epoch before the rate can fall, and unlearns; and the description means the
+rate of every minibatch. So skrl's own scheduler is stepped where the description says: before every optimizer step.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +25,7 @@ from skrl.resources.preprocessors.torch import RunningStandardScaler
 from skrl.resources.schedulers.torch import KLAdaptiveLR
 from skrl.trainers.torch import SequentialTrainer
 from skrl.utils import set_seed
+from torch.distributions import Normal, kl_divergence
 
 from benchmark_app.envs.state import TorchEnvState
 
@@ -39,8 +45,6 @@ _SETTINGS = {
     "epochs": "learning_epochs",
     "minibatches": "mini_batches",
     "learning_rate": "learning_rate",
-    "schedule": "learning_rate_scheduler",
-    "desired_kl": "learning_rate_scheduler_kwargs",
     "gamma": "discount_factor",
     "lam": "gae_lambda",
     "clip": "ratio_clip",
@@ -55,9 +59,12 @@ _SETTINGS = {
 def mapping(agent: PPOAgent) -> list[ParameterMapping]:
     """How each parameter reaches skrl; the differences no setting of skrl removes are named."""
     config = _config(agent)
+    adaptive = agent.schedule == "adaptive"
     native = {
         "algorithm": "agents.torch.ppo.PPO",
         "iterations": f"SequentialTrainer timesteps={agent.iterations * agent.rollout}",
+        "schedule": "KLAdaptiveLR before every optimizer step" if adaptive else "learning_rate_scheduler=None",
+        "desired_kl": f"KLAdaptiveLR kl_threshold={agent.desired_kl}" if adaptive else "unused by a fixed schedule",
         "max_grad_norm": f"each network clipped to {agent.max_grad_norm} before every optimizer step, grad_norm_clip=0",
         "hidden_layers": f"policy and value models {list(agent.hidden_layers)}",
         "activation": f"policy and value models {_ACTIVATIONS[agent.activation].__name__}",
@@ -67,9 +74,6 @@ def mapping(agent: PPOAgent) -> list[ParameterMapping]:
         value = config[key]
         native[parameter] = f"{key}={value.__name__ if isinstance(value, type) else value}"
     reasons = {}
-    if agent.schedule == "adaptive":
-        reasons["schedule"] = "steps once per epoch, not before every minibatch"
-        reasons["desired_kl"] = "compared with an estimate from samples, averaged over an epoch; not the analytic KL"
     if agent.clip_value_loss:
         reasons["clip_value_loss"] = "takes the clipped loss alone, not the larger of clipped and unclipped"
     if agent.normalize_observations:
@@ -138,14 +142,14 @@ def build(env: TorchEnv, run: TrainingRun, hooks: TrainingHooks) -> SequentialTr
         "write_interval": run.agent.rollout,
         "checkpoint_interval": 0,
     }
-    agent = _ObservedPPO(
+    agent = _SharedPPO(
         hooks,
-        run.agent.max_grad_norm,
+        run.agent,
         models={
             "policy": _PolicyModel(run.agent, wrapper.observation_space, env.action_space, env.device),
             "value": _ValueModel(run.agent, wrapper.observation_space, wrapper.state_space, env.device),
         },
-        memory=RandomMemory(memory_size=run.agent.rollout, num_envs=env.num_envs, device=env.device),
+        memory=_Memory(memory_size=run.agent.rollout, num_envs=env.num_envs, device=env.device),
         **spaces,
         action_space=env.action_space,
         device=env.device,
@@ -162,9 +166,6 @@ def build(env: TorchEnv, run: TrainingRun, hooks: TrainingHooks) -> SequentialTr
 
 def _config(agent: PPOAgent) -> dict[str, Any]:
     """The PPO agent's configuration, all but what depends on the environment and the run."""
-    adaptive = agent.schedule == "adaptive"
-    # The limits and factors are those rsl_rl has built in.
-    limits = {"kl_threshold": agent.desired_kl, "min_lr": 1e-5, "max_lr": 1e-2, "kl_factor": 2.0, "lr_factor": 1.5}
     return {
         "rollouts": agent.rollout,
         "learning_epochs": agent.epochs,
@@ -172,10 +173,9 @@ def _config(agent: PPOAgent) -> dict[str, Any]:
         "discount_factor": agent.gamma,
         "gae_lambda": agent.lam,
         "learning_rate": agent.learning_rate,
-        "learning_rate_scheduler": KLAdaptiveLR if adaptive else None,
-        "learning_rate_scheduler_kwargs": limits if adaptive else {},
         "observation_preprocessor": RunningStandardScaler if agent.normalize_observations else None,
-        "grad_norm_clip": 0.0,  # skrl clips both networks together; the description clips each, see `_ObservedPPO`
+        "learning_rate_scheduler": None,  # instead, `_SharedPPO` steps it,
+        "grad_norm_clip": 0.0,  # and clips each network, where skrl would clip both together
         "ratio_clip": agent.clip,
         "value_clip": agent.clip if agent.clip_value_loss else 0.0,
         "entropy_loss_scale": agent.entropy_coef,
@@ -241,22 +241,41 @@ class _EnvWrapper(Wrapper):  # type: ignore[misc]
         """Leave the environment to whoever opened it."""
 
 
-class _ObservedPPO(PPO):  # type: ignore[misc]
-    """skrl's PPO, reporting to the hooks.
+class _Memory(RandomMemory):  # type: ignore[misc]
+    """skrl's rollout memory, which also remembers what the policy meant to do in the minibatch it handed out last."""
+
+    acted_mean: torch.Tensor
+
+    def sample(self, names: list[str], **how: Any) -> Iterator[list[torch.Tensor]]:
+        for *tensors, self.acted_mean in super().sample([*names, "mean_actions"], **how):
+            yield tensors
+
+
+class _SharedPPO(PPO):  # type: ignore[misc]
+    """skrl's PPO as the shared description has it, reporting to the hooks.
+
+    Before every optimizer step the learning rate is adapted to the KL divergence of the minibatch, and the gradient of
+    each network is clipped.
 
     Where an episode ended, the observation it ended at stands for the next one, which with `time_limit_bootstrap` makes
     the value skrl adds to a truncated reward the exact one; its own choice is the first of the next episode.
     """
 
-    def __init__(self, hooks: TrainingHooks, max_grad_norm: float, **kwargs: Any) -> None:
+    def __init__(self, hooks: TrainingHooks, agent: PPOAgent, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._hooks = hooks
+        self._max_grad_norm = agent.max_grad_norm
+        self._adaptive_rate = None
+        if agent.schedule == "adaptive":
+            # The limits and factors are those rsl_rl has built in.
+            self._adaptive_rate = KLAdaptiveLR(
+                self.optimizer, kl_threshold=agent.desired_kl, min_lr=1e-5, max_lr=1e-2, kl_factor=2.0, lr_factor=1.5
+            )
+        self.optimizer.register_step_pre_hook(self._before_step)
 
-        def clip_each_network(*_: Any) -> None:
-            for model in (self.policy, self.value):
-                torch.nn.utils.clip_grad_norm_(model.parameters(), max_grad_norm)
-
-        self.optimizer.register_step_pre_hook(clip_each_network)
+    def init(self, *, trainer_cfg: Any = None) -> None:
+        super().init(trainer_cfg=trainer_cfg)
+        self.memory.create_tensor(name="mean_actions", size=self.action_space, dtype=torch.float32)
 
     def record_transition(
         self,
@@ -277,7 +296,23 @@ class _ObservedPPO(PPO):  # type: ignore[misc]
 
     def update(self, *, timestep: int, timesteps: int) -> None:
         self._hooks.rollout_ended()
+        with torch.no_grad():
+            observations = self._observation_preprocessor(self.memory.get_tensor_by_name("observations"))
+            means = self.policy.compute({"observations": observations}, role="policy")[0]
+            self.memory.set_tensor_by_name("mean_actions", means)
+            self._acted_std = self.policy.distribution(role="policy").stddev[0].clone()
         super().update(timestep=timestep, timesteps=timesteps)
+        self.track_data("Learning / Learning rate", self.optimizer.param_groups[0]["lr"])
+
+    def _before_step(self, *_: Any) -> None:
+        if self._adaptive_rate is not None:
+            with torch.no_grad():
+                acted = Normal(self.memory.acted_mean, self._acted_std)
+                kl = kl_divergence(acted, self.policy.distribution(role="policy")).sum(dim=-1).mean().item()
+            if kl > 0.0:
+                self._adaptive_rate.step(kl)
+        for model in (self.policy, self.value):
+            torch.nn.utils.clip_grad_norm_(model.parameters(), self._max_grad_norm)
 
     def post_interaction(self, *, timestep: int, timesteps: int) -> None:
         super().post_interaction(timestep=timestep, timesteps=timesteps)

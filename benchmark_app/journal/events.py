@@ -138,7 +138,9 @@ class WorkerFacts(Event):
 
     kind: ClassVar[str] = "worker_facts"
     device: str
-    cuda_devices: list[dict[str, Any]] = field(default_factory=list)  # in logical order: uuid, name, mem_gb, compute_cap
+    cuda_devices: list[dict[str, Any]] = field(
+        default_factory=list
+    )  # in logical order: uuid, name, mem_gb, compute_cap
     extra: dict[str, Scalar] = field(default_factory=dict)
 
 

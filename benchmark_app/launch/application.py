@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmark_app import __version__
 from benchmark_app.config import Settings
+from benchmark_app.refusal import REFUSED
 
 from .progress import Progress
 from .run_directory import HydraRecord, RunDirectory, point_latest
@@ -17,7 +18,6 @@ from .summary import print_summary
 from .supervisor import Supervisor, WorkflowResult, utc_now
 
 CRASHED = 1
-REFUSED = 2
 
 
 def run(settings: Settings, path: Path, record: HydraRecord) -> int:
@@ -144,5 +144,3 @@ def exit_status(results: list[WorkflowResult], signals: StopSignals) -> int:
     if status == "completed" and any(result.lost for result in results):
         return CRASHED
     return {"completed": 0, "crashed": CRASHED, "refused": REFUSED}[status]
-
-

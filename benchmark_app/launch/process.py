@@ -12,9 +12,9 @@ import sys
 import time
 from pathlib import Path
 
-from benchmark_app import worker
+import benchmark_app
 from benchmark_app.config import Settings
-from benchmark_app.worker.control import STOP
+from benchmark_app.parent_link import STOP
 
 # Set by launchers for distributed runs. A library that sees them would wait for ranks that never come.
 DISTRIBUTED_VARIABLES = ("WORLD_SIZE", "RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
@@ -30,7 +30,7 @@ def worker_environment(settings: Settings) -> dict[str, str]:
 
 def worker_program(settings: Settings) -> Path:
     """The program a worker runs: ours, or the one the user named."""
-    return Path(settings.worker.program or Path(worker.__file__).parent / "__main__.py").resolve()
+    return Path(settings.worker.program or Path(benchmark_app.__file__).parent / "worker" / "__main__.py").resolve()
 
 
 class WorkerProcess:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
+
+from benchmark_app.refusal import refuse
 
 from .application import finish, status_of
 from .run_directory import JOURNAL, MANIFEST, RunDirectory, RunDirectoryBusyError
@@ -23,9 +26,9 @@ def recover(path: Path) -> int:
     try:
         directory = RunDirectory.reopen(path.resolve())
     except RunDirectoryBusyError:
-        return _refuse(f"{path}: the run still goes on; stop it first, or wait for it")
+        return refuse(f"{path}: the run still goes on; stop it first, or wait for it")
     except OSError:
-        return _refuse(f"{path}: no run in this folder; give the folder that holds run.json")
+        return refuse(f"{path}: no run in this folder; give the folder that holds run.json")
     directory.release_reserve()
     directory.manifest = _manifest(directory.path)
     journals = sorted((directory.path / JOURNAL).glob(f"*{SUFFIX}"), key=lambda journal: journal.stat().st_mtime)
@@ -47,16 +50,11 @@ def recover(path: Path) -> int:
     return 1 if unwritten else 0
 
 
-def _manifest(path: Path) -> dict[str, object]:
+def _manifest(path: Path) -> dict[str, Any]:
     """Read `run.json`; a run killed before it was written has none."""
     try:
         manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         manifest = {}
-    defaults: dict[str, object] = {"planned": [], "workflows": {}, "diagnostics": {}}
+    defaults: dict[str, Any] = {"planned": [], "workflows": {}, "diagnostics": {}}
     return {**defaults, **manifest}
-
-
-def _refuse(message: str) -> int:
-    print(f"benchmark_app: error: {message}", file=sys.stderr)
-    return 2

@@ -18,7 +18,9 @@ def print_summary(directory: Path, results: list[WorkflowResult], settings: Sett
     shown = _short(directory)
     s = settings
     threads = f"{s.threads} thread{'s' if s.threads > 1 else ''}"
-    print(f"{s.task.name} · {s.framework.name} · {s.physics.name} · {s.num_envs} environments · seed {s.seed} · {threads}")
+    print(
+        f"{s.task.name} · {s.framework.name} · {s.physics.name} · {s.num_envs} environments · seed {s.seed} · {threads}"
+    )
     for result in results:
         print(f"  {result.workflow:<9} {result.status:<12} {_line(result)}".rstrip())
         if result.status == "crashed":

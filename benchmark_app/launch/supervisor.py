@@ -268,22 +268,21 @@ def close_workflow(directory: RunDirectory, workflow: str, lost: str = "") -> Wo
     events, dropped = load_events(directory, workflow)
     outcome = run_status(events)
     bundle = build_bundle(events)
-    path = directory.path / f"{workflow}.json"
-    if bundle is None:
-        path = None
-    else:
+    written = None
+    if bundle is not None:
+        path = directory.path / f"{workflow}.json"
         try:
             write_bundle_file(bundle, path)
+            written = path
         except OSError as error:
             lost = f"{path.name} could not be written: {error.strerror}"
-            path = None
     checkpoints = [event.path for event in events if isinstance(event, CheckpointSaved)]
     diagnostics = [event.values for event in events if isinstance(event, Diagnostics)]
     return WorkflowResult(
         workflow=workflow,
         status=outcome.status,
         reason=outcome.reason,
-        bundle=path,
+        bundle=written,
         checkpoint=checkpoints[-1] if checkpoints else None,
         lost="; ".join([*([lost] if lost else []), *dropped]),
         diagnostics=diagnostics[-1] if diagnostics else None,

@@ -7,6 +7,7 @@ at the link frame origin, quaternions xyzw, positions local to each environment.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,14 +92,25 @@ class SimBackend(ABC):
         """
 
     @abstractmethod
-    def reset_rows(self, env_ids: torch.Tensor, joint_pos: torch.Tensor, joint_vel: torch.Tensor) -> None:
+    def reset_rows(self, mask: torch.Tensor, joint_pos: torch.Tensor, joint_vel: torch.Tensor) -> None:
         """Put rows into a state as if freshly started there; all other rows stay bitwise unchanged.
 
         Args:
-            env_ids: Row indices `[K]`, int64, on `device`.
-            joint_pos: Joint positions `[K, D]` [rad or m].
-            joint_vel: Joint velocities `[K, D]` [rad/s or m/s].
+            mask: bool `[N]`, the rows to reset.
+            joint_pos: Joint positions `[N, D]` [rad or m]; only the rows of `mask` are used.
+            joint_vel: Joint velocities `[N, D]` [rad/s or m/s], likewise.
         """
+
+    def record(self, body: Callable[[], None]) -> Callable[[], None]:
+        """Turn a sequence of launches into one call.
+
+        An engine that can records everything `body` launches, its own `step` and `reset_rows` with fixed tensors
+        among it, as one graph. Torch operations cannot be part of it. Call it before the first step.
+
+        Returns:
+            What repeats `body`; by default `body` itself.
+        """
+        return body
 
     @property
     @abstractmethod
@@ -106,7 +118,7 @@ class SimBackend(ABC):
         """0-dim float32 tensor on `device`: 0 while the engine is sound, anything else once it lost correctness.
 
         It covers the engine's own silent failures (an overflowing contact or constraint buffer), so that the
-        environment's one host read per step carries them too.
+        environment's one host read per step carries them too. Always the same tensor: the engine writes it.
         """
 
     @abstractmethod

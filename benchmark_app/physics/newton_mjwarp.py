@@ -20,12 +20,8 @@ import torch
 import warp as wp
 from newton.solvers import SolverMuJoCo
 
-from . import newton_runtime as runtime
 from .base import BackendCapabilities, SceneSpec, SimBackend, name_rows
-from .newton_faults import fault_names, latch_faults
-
-
-__all__ = ["NewtonMjwarpBackend", "runtime"]
+from .newton_kernels import fault_names, latch_faults, read_joints, write_efforts, write_rows
 
 
 class NewtonMjwarpBackend(SimBackend):
@@ -59,8 +55,11 @@ class NewtonMjwarpBackend(SimBackend):
         self.device = torch.device(device)
         if self.device.type == "cuda" and self.device.index is None:
             self.device = torch.device("cuda", torch.cuda.current_device())
+        self._spec = spec
         self._integrator = integrator
         self._closed = False
+        self._recording = False
+        self._own_graphs: tuple[Callable[[], None], Callable[[], None]] | None = None
 
         robot = newton.ModelBuilder()
         SolverMuJoCo.register_custom_attributes(robot)
@@ -68,7 +67,7 @@ class NewtonMjwarpBackend(SimBackend):
         order = _engine_order(robot, spec)
         scene = newton.ModelBuilder()
         scene.replicate(robot, spec.num_envs)
-        model = scene.finalize(device=str(self.device))
+        self._model = model = scene.finalize(device=str(self.device))
         # A scene without contacts skips collision detection; Newton would otherwise run it on nothing.
         self._solver = SolverMuJoCo(
             model,
@@ -79,48 +78,74 @@ class NewtonMjwarpBackend(SimBackend):
             nconmax=max(spec.max_contacts, 1),
             disable_contacts=spec.max_contacts == 0,
         )
-        self._model, self._state, self._control = model, model.state(), model.control()
+        self._state, self._control = model.state(), model.control()
         self._observables = self._solver.observables({self._solver.ObservableKind.OVERFLOW})
 
-        rows = (spec.num_envs, len(spec.joints))
-        self._engine_pos = wp.to_torch(self._state.joint_q).view(rows)
-        self._engine_vel = wp.to_torch(self._state.joint_qd).view(rows)
-        self._engine_effort = wp.to_torch(self._control.joint_f).view(rows)
-        self._to_engine, self._to_task = _permutations(order, self.device)
-        if self._to_task is None:  # the orders agree: read the engine's own memory
-            self.joint_pos, self.joint_vel = self._engine_pos, self._engine_vel
+        self._shape = (spec.num_envs, len(spec.joints))
+        self._joint_q = self._state.joint_q.reshape(self._shape)
+        self._joint_qd = self._state.joint_qd.reshape(self._shape)
+        self._joint_f = self._control.joint_f.reshape(self._shape)
+        self._columns = wp.array(order, dtype=wp.int32, device=model.device)
+        self._same_order = order == sorted(order)
+        if self._same_order:  # read the engine's own memory
+            joint_pos, joint_vel = self._joint_q, self._joint_qd
         else:
-            self.joint_pos, self.joint_vel = self._engine_pos.clone(), self._engine_vel.clone()
-
+            joint_pos, joint_vel = wp.zeros_like(self._joint_q), wp.zeros_like(self._joint_qd)
+        self._joint_pos, self._joint_vel = joint_pos, joint_vel
+        self.joint_pos, self.joint_vel = wp.to_torch(joint_pos), wp.to_torch(joint_vel)
         # One entry more than rows: Newton's global world, never reset.
-        self._reset_mask_wp = wp.zeros(spec.num_envs + 1, dtype=wp.bool, device=model.device)
-        self._reset_mask = wp.to_torch(self._reset_mask_wp)
+        self._world_mask = wp.zeros(spec.num_envs + 1, dtype=wp.bool, device=model.device)
         self._row_faults = wp.zeros(spec.num_envs, dtype=wp.int32, device=model.device)
-        self._fault_wp = wp.zeros(1, dtype=wp.float32, device=model.device)
-        self._fault = wp.to_torch(self._fault_wp)[0]
-
-        self._spec = spec
-        self._step_graph = self._record(self._substeps)
-        self._reset_graph = self._record(self._reset_masked)
+        self._fault_array = wp.zeros(1, dtype=wp.float32, device=model.device)
+        self._fault = wp.to_torch(self._fault_array)[0]
+        self._read_joints()
         wp.synchronize_device(model.device)  # what Warp did on its own stream is visible to torch's from here on
 
     def step(self, effort: torch.Tensor) -> None:
         """Advance every environment by one control step; see `SimBackend.step`."""
-        if self._to_engine is not None:
-            effort = effort[:, self._to_engine]
-        self._engine_effort.copy_(effort)
-        self._replay(self._step_graph)
-        self._refresh()
+        if self._recording:
+            self._launch_step(effort)
+            return
+        replay, _ = self._own_graphs or self._record_own_graphs()
+        self._effort.copy_(effort)
+        replay()
 
-    def reset_rows(self, env_ids: torch.Tensor, joint_pos: torch.Tensor, joint_vel: torch.Tensor) -> None:
+    def reset_rows(self, mask: torch.Tensor, joint_pos: torch.Tensor, joint_vel: torch.Tensor) -> None:
         """Put rows into a state as if freshly started there; see `SimBackend.reset_rows`."""
-        if self._to_engine is not None:
-            joint_pos, joint_vel = joint_pos[:, self._to_engine], joint_vel[:, self._to_engine]
-        self._engine_pos.index_copy_(0, env_ids, joint_pos)
-        self._engine_vel.index_copy_(0, env_ids, joint_vel)
-        self._reset_mask.index_fill_(0, env_ids, True)
-        self._replay(self._reset_graph)
-        self._refresh()
+        if self._recording:
+            self._launch_reset(mask, joint_pos, joint_vel)
+            return
+        _, replay = self._own_graphs or self._record_own_graphs()
+        self._reset_mask.copy_(mask)
+        self._reset_pos.copy_(joint_pos)
+        self._reset_vel.copy_(joint_vel)
+        replay()
+
+    def record(self, body: Callable[[], None]) -> Callable[[], None]:
+        """Record launches, this engine's among them, as one graph; see `SimBackend.record`."""
+        device = self._model.device
+        self._recording = True
+        try:
+            if device.is_cuda:  # load every kernel before capturing, then undo what running them did
+                torch.cuda.synchronize(self.device)
+                joints = wp.clone(self._joint_q), wp.clone(self._joint_qd)
+                body()
+                wp.copy(self._joint_q, joints[0])
+                wp.copy(self._joint_qd, joints[1])
+                self._solver.reset(self._state, flags=0)
+                wp.synchronize_device(device)
+            with wp.ScopedCapture(device=device) as capture:
+                body()
+        finally:
+            self._recording = False
+        graph = capture.graph
+        if not device.is_cuda:
+            return lambda: wp.capture_launch(graph)
+
+        def replay() -> None:  # behind torch's writes and before torch's reads, on its current stream
+            wp.capture_launch(graph, stream=wp.stream_from_torch(torch.cuda.current_stream(self.device)))
+
+        return replay
 
     @property
     def fault(self) -> torch.Tensor:
@@ -130,23 +155,20 @@ class NewtonMjwarpBackend(SimBackend):
     def describe_fault(self) -> str:
         """What overflowed, in which rows, and the capacities to raise. Reads the device."""
         bits = self._row_faults.numpy()
-        rows = bits.nonzero()[0]
-        if not len(rows):
+        rows = bits.nonzero()[0].tolist()
+        if not rows:
             return "newton_mjwarp is sound"
         import mujoco_warp
 
-        names = fault_names(
-            int(np.bitwise_or.reduce(bits)),
-            (getattr(mujoco_warp, "OverflowType", ()), SolverMuJoCo.OverflowBits),
-        )
+        names = fault_names(int(np.bitwise_or.reduce(bits)), (mujoco_warp.OverflowType, SolverMuJoCo.OverflowBits))
         return (
-            f"newton_mjwarp: {', '.join(names)} in {name_rows(rows.tolist())} (room per row: "
+            f"newton_mjwarp: {', '.join(names)} in {name_rows(rows)} (room per row: "
             f"max_contacts={self._spec.max_contacts}, max_constraints={self._spec.max_constraints})"
         )
 
     def diagnostics(self) -> dict[str, Any]:
-        """Model sizes, capacities and solver options as plain JSON. Reads the device."""
-        options = self._solver.mjw_model.opt
+        """Model sizes, capacities and solver options as plain JSON."""
+        options, data = self._solver.mjw_model.opt, self._solver.mjw_data
         return {
             "newton": newton.__version__,
             "warp": wp.config.version,
@@ -155,57 +177,77 @@ class NewtonMjwarpBackend(SimBackend):
             "num_envs": self.num_envs,
             "nq": self._model.joint_coord_count // self.num_envs,
             "nv": self._model.joint_dof_count // self.num_envs,
-            "joint_order_matches": self._to_task is None,
+            "joint_order_matches": self._same_order,
             "physics_dt": self._spec.physics_dt,
             "decimation": self._spec.decimation,
             "integrator": self._integrator,
             "solver_iterations": int(options.iterations),
             "ls_iterations": int(options.ls_iterations),
-            "njmax": int(self._solver.mjw_data.njmax),
-            "nconmax": int(self._solver.mjw_data.naconmax) // self.num_envs,
-            "contacts_enabled": self._spec.max_contacts > 0,
+            "njmax": int(data.njmax),
+            "nconmax": int(data.naconmax) // self.num_envs,
+            "contacts": self._spec.max_contacts > 0,
         }
 
     def close(self) -> None:
         """Release the graphs and the model. The joint tensors must not be used afterwards."""
-        if self._closed:
-            return
-        self._closed = True
-        del self._step_graph, self._reset_graph, self._solver, self._state, self._control, self._model
+        if not self._closed:
+            self._closed = True
+            self._own_graphs = None
+            del self._solver, self._observables
 
-    def _substeps(self) -> None:
-        state, shape = self._state, (self.num_envs, len(self.joint_names))
+    def _record_own_graphs(self) -> tuple[Callable[[], None], Callable[[], None]]:
+        """Graphs for callers that record none of their own, on fixed copies of the arguments."""
+        with torch.inference_mode(False):
+            self._effort, self._reset_pos, self._reset_vel = torch.zeros(3, *self._shape, device=self.device)
+            self._reset_mask = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
+        self._own_graphs = (
+            self.record(lambda: self.step(self._effort)),
+            self.record(lambda: self.reset_rows(self._reset_mask, self._reset_pos, self._reset_vel)),
+        )
+        return self._own_graphs
+
+    def _launch_step(self, effort: torch.Tensor) -> None:
+        wp.launch(
+            write_efforts,
+            dim=self._shape,
+            inputs=[wp.from_torch(effort), self._columns],
+            outputs=[self._joint_f],
+            device=self._model.device,
+        )
         for _ in range(self._spec.decimation):
-            self._solver.step(state, state, self._control, None, self._spec.physics_dt, observables=self._observables)
+            self._solver.step(
+                self._state, self._state, self._control, None, self._spec.physics_dt, observables=self._observables
+            )
             wp.launch(
                 latch_faults,
                 dim=self.num_envs,
-                inputs=[self._observables.overflow, state.joint_q.reshape(shape), state.joint_qd.reshape(shape)],
-                outputs=[self._row_faults, self._fault_wp],
+                inputs=[self._observables.overflow, self._joint_q, self._joint_qd],
+                outputs=[self._row_faults, self._fault_array],
                 device=self._model.device,
             )
+        self._read_joints()
 
-    def _reset_masked(self) -> None:
-        # flags=0: keep the joint state written through the views, clear what the solver carries between steps.
-        self._solver.reset(self._state, world_mask=self._reset_mask_wp, flags=0)
-        self._reset_mask_wp.zero_()
+    def _launch_reset(self, mask: torch.Tensor, joint_pos: torch.Tensor, joint_vel: torch.Tensor) -> None:
+        wp.launch(
+            write_rows,
+            dim=self._shape,
+            inputs=[wp.from_torch(mask), wp.from_torch(joint_pos), wp.from_torch(joint_vel), self._columns],
+            outputs=[self._world_mask, self._joint_q, self._joint_qd],
+            device=self._model.device,
+        )
+        # flags=0: keep the joint state just written, clear what the solver carries from step to step.
+        self._solver.reset(self._state, world_mask=self._world_mask, flags=0)
+        self._read_joints()
 
-    def _record(self, launch: Callable[[], None]) -> Any:
-        """Record launches without running them: the state is still the initial one afterwards."""
-        with wp.ScopedCapture(device=self._model.device) as capture:
-            launch()
-        return capture.graph
-
-    def _replay(self, graph: Any) -> None:
-        if self.device.type == "cuda":  # behind torch's writes and before torch's reads on its current stream
-            wp.capture_launch(graph, stream=wp.stream_from_torch(torch.cuda.current_stream(self.device)))
-        else:
-            wp.capture_launch(graph)
-
-    def _refresh(self) -> None:
-        if self._to_task is not None:
-            torch.index_select(self._engine_pos, 1, self._to_task, out=self.joint_pos)
-            torch.index_select(self._engine_vel, 1, self._to_task, out=self.joint_vel)
+    def _read_joints(self) -> None:
+        if not self._same_order:
+            wp.launch(
+                read_joints,
+                dim=self._shape,
+                inputs=[self._joint_q, self._joint_qd, self._columns],
+                outputs=[self._joint_pos, self._joint_vel],
+                device=self._model.device,
+            )
 
 
 def _engine_order(robot: Any, spec: SceneSpec) -> list[int]:
@@ -216,14 +258,7 @@ def _engine_order(robot: Any, spec: SceneSpec) -> list[int]:
     names = [label.rsplit("/", 1)[-1] for label in robot.joint_label]
     if sorted(names) != sorted(spec.joints):
         raise ValueError(f"{spec.mjcf}: the task names joints {list(spec.joints)}, the model has {names}")
-    if robot.joint_dof_count != len(names) or robot.joint_coord_count != len(names):
-        raise ValueError(f"{spec.mjcf}: every joint must have one degree of freedom; {names} have {robot.joint_dof_count}")
+    dofs = (robot.joint_dof_count, robot.joint_coord_count)
+    if dofs != (len(names), len(names)):
+        raise ValueError(f"{spec.mjcf}: every joint must have one degree of freedom; {names} have {dofs[0]}")
     return [spec.joints.index(name) for name in names]
-
-
-def _permutations(order: list[int], device: torch.device) -> tuple[torch.Tensor | None, torch.Tensor | None]:
-    """Column indices task → engine and engine → task; None for both when the orders agree."""
-    if order == sorted(order):
-        return None, None
-    to_engine = torch.tensor(order, device=device)
-    return to_engine, torch.argsort(to_engine)

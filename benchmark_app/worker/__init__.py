@@ -1,1 +1,1 @@
-"""The worker process: entry point and the pipe to its parent."""
+"""The worker process: its entry point."""

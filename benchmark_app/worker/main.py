@@ -9,10 +9,9 @@ from pathlib import Path
 
 from benchmark_app.journal import JournalWriter
 from benchmark_app.journal.events import Failed, Refused
+from benchmark_app.parent_link import ParentLink
 from benchmark_app.workflows import WORKFLOWS, RefusedError
 from benchmark_app.workflows.session import Session
-
-from .control import ParentLink
 
 DONE, FAILED, REFUSED = 0, 1, 2
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmark_app.journal import JournalWriter
 from benchmark_app.journal.events import Diagnostics, Extra, WorkerFacts
+from benchmark_app.parent_link import ParentLink
 from benchmark_app.profiling.worker.startup import StartupPhases
-from benchmark_app.worker.control import ParentLink
 
 if TYPE_CHECKING:
     from benchmark_app.config import Settings
@@ -81,9 +82,8 @@ class Session:
             engine.launch(device)
         with self._phases.phase("env_creation"):
             cached = engine.kernel_cache_entries()
-            env = make_env(
-                settings.task, settings.physics.name, settings.num_envs, device, {"integrator": settings.physics.integrator}
-            )
+            physics = {"integrator": settings.physics.integrator}
+            env = make_env(settings.task, settings.physics.name, settings.num_envs, device, physics)
             self._env = env
         with self._phases.phase("first_step"):
             import torch
@@ -103,6 +103,9 @@ class Session:
             WorkerFacts(t=time.monotonic(), device=device, cuda_devices=devices.cuda_devices(), extra=extra)
         )
         self.journal.append(Diagnostics(t=time.monotonic(), values=env.get_backend_runtime_diagnostics()))
+        # What start-up made stays for good: no collection needs to look at it again, in any library's loop.
+        gc.freeze()
+        gc.enable()
         # The first step belonged to start-up: what is measured begins from a fresh, seeded environment.
         env.seed(settings.seed)
         env.reset()

@@ -14,7 +14,7 @@ from benchmark_app.envs.torch_env import TorchEnv
 from benchmark_app.frameworks.base import StopTraining, TrainingRun
 from benchmark_app.journal import JournalWriter
 from benchmark_app.journal.events import CheckpointSaved, Finished, Iteration, LoopStarted
-from benchmark_app.worker.control import ParentLink
+from benchmark_app.parent_link import ParentLink
 
 from .session import Session
 
@@ -127,9 +127,7 @@ def run(session: Session) -> None:
     session.log_dir.mkdir(parents=True, exist_ok=True)
     frames = settings.num_envs * settings.agent.rollout
     warmup = settings.training.warmup_iterations
-    session.journal.append(
-        LoopStarted(t=time.monotonic(), steps_per_iteration=frames, warmup_iterations=warmup)
-    )
+    session.journal.append(LoopStarted(t=time.monotonic(), steps_per_iteration=frames, warmup_iterations=warmup))
     recorder = TrainingRecorder(
         env, session.journal, session.link, session.checkpoint_dir, settings.training.checkpoint_interval
     )

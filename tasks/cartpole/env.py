@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -11,6 +12,7 @@ from benchmark_app.envs.state import TorchEnvState
 from benchmark_app.envs.torch_env import TorchEnv
 from benchmark_app.physics.base import SceneSpec, SimBackend
 
+from . import kernels
 from .cfg import CartpoleCfg
 
 JOINTS = ("slider", "hinge")
@@ -26,36 +28,28 @@ class CartpoleEnv(TorchEnv):
     num_actions = 1
     obs_groups_spec = {"policy": 4}  # noqa: RUF012 (every instance has the same)
     num_reset_randoms = 4
+    recordable = True
 
     def __init__(
         self, cfg: CartpoleCfg, backend: SimBackend, num_envs: int, *, device: torch.device | str = "cpu"
     ) -> None:
         super().__init__(cfg, backend, num_envs, device=device)
         self.task = cfg
-        cart_position, pole_angle = backend.joint_pos.unbind(1)
-        cart_velocity, pole_velocity = backend.joint_vel.unbind(1)
-        self._observed = [pole_angle, pole_velocity, cart_position, cart_velocity]  # live columns of the engine
         with torch.inference_mode(False):
-            self._effort = torch.zeros(num_envs, len(JOINTS), device=self.device)  # the hinge is not driven
-            self._cart_effort = self._effort[:, :1]
-            self._highest = self._constant(
-                cfg.initial_cart_position, cfg.initial_pole_angle, cfg.initial_cart_velocity, cfg.initial_pole_velocity
+            self._first_pos, self._first_vel = torch.zeros(2, num_envs, len(JOINTS), device=self.device)
+            self._ranges = torch.tensor(
+                [
+                    cfg.initial_cart_position,
+                    cfg.initial_pole_angle,
+                    cfg.initial_cart_velocity,
+                    cfg.initial_pole_velocity,
+                ],
+                device=self.device,
             )
-            self._lowest, self._width = -self._highest, 2.0 * self._highest
-            # In the order of the observation.
-            self._limits = self._constant(cfg.max_pole_angle or math.inf, math.inf, cfg.max_cart_position, math.inf)
-            self._per_magnitude = cfg.control_dt * self._constant(
-                0.0, cfg.reward_pole_velocity, 0.0, cfg.reward_cart_velocity
-            )
-            self._alive = torch.full((num_envs,), cfg.control_dt * cfg.reward_alive, device=self.device)
-            self._on_termination = cfg.control_dt * (cfg.reward_terminated - cfg.reward_alive)
-
-    def _constant(self, *values: float) -> torch.Tensor:
-        return torch.tensor(values, device=self.device)
 
     @staticmethod
     def scene(cfg: CartpoleCfg, num_envs: int) -> SceneSpec:
-        """What an engine must build. The only constraint is one end of the rail at a time."""
+        """Cart and pole. The only constraint is one end of the rail at a time."""
         return SceneSpec(
             mjcf=str(Path(__file__).parent / "assets" / "cartpole.xml"),
             joints=JOINTS,
@@ -67,35 +61,78 @@ class CartpoleEnv(TorchEnv):
         )
 
     def apply_action(self, actions: torch.Tensor, state: TorchEnvState) -> torch.Tensor:
-        """Joint efforts `[N, 2]` [N, N·m]; see `TorchEnv.apply_action`."""
-        torch.clamp(actions, -1.0, 1.0, out=self._cart_effort).mul_(self.task.max_effort)
-        return self._effort
+        """A force on the cart [N]; the hinge is not driven. See `TorchEnv.apply_action`."""
+        self.launch(kernels.push, self.num_envs, actions, self.task.max_effort, self.control)
+        return self.control
 
-    def observe(self) -> dict[str, torch.Tensor]:
-        """`policy` `[N, 4]`: pole angle, pole velocity, cart position, cart velocity."""
-        policy = torch.stack(self._observed, 1)
-        if self.task.max_pole_angle is None:
-            angle = policy[:, 0]
-            angle.add_(math.pi).remainder_(2 * math.pi).sub_(math.pi)
-        return {"policy": policy}
+    def observe(self, state: TorchEnvState) -> None:
+        """Pole angle, pole velocity, cart position, cart velocity."""
+        joints = (self.backend.joint_pos, self.backend.joint_vel)
+        wrap = self.task.max_pole_angle is None
+        self.launch(kernels.observe, self.num_envs, *joints, wrap, state.obs["policy"])
 
     def update_state(self, state: TorchEnvState) -> TorchEnvState:
-        """Rewards per second times the control step; see `TorchEnv.update_state`."""
-        state.obs = self.observe()
-        policy = state.obs["policy"]
-        magnitude = policy.abs()
-        state.terminated = (magnitude > self._limits).any(1)
-        pole_angle = magnitude[:, 0]
-        reward = torch.addmv(self._alive, magnitude, self._per_magnitude)
-        reward.addcmul_(pole_angle, pole_angle, value=self.task.reward_pole_angle * self.task.control_dt)
-        state.reward = reward.add_(state.terminated, alpha=self._on_termination)
+        """Observation, termination and reward; see `TorchEnv.update_state`."""
+        self.observe(state)
+        cfg = self.task
+        self.launch(
+            kernels.judge,
+            self.num_envs,
+            state.obs["policy"],
+            cfg.max_cart_position,
+            math.inf if cfg.max_pole_angle is None else cfg.max_pole_angle,
+            cfg.control_dt,
+            cfg.reward_alive,
+            cfg.reward_terminated,
+            cfg.reward_pole_angle,
+            cfg.reward_cart_velocity,
+            cfg.reward_pole_velocity,
+            state.reward,
+            state.terminated,
+        )
         return state
 
-    def initial_state(self, env_ids: torch.Tensor, uniform: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def initial_state(self, rows: torch.Tensor, uniform: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Uniform within plus and minus the initial ranges; see `TorchEnv.initial_state`."""
-        joint_pos, joint_vel = torch.addcmul(self._lowest, uniform, self._width).chunk(2, 1)
-        return joint_pos, joint_vel
+        first = (self._first_pos, self._first_vel)
+        self.launch(kernels.place, (self.num_envs, len(JOINTS)), uniform, self._ranges, *first)
+        return first
 
     def episode_success(self, state: TorchEnvState, env_ids: torch.Tensor) -> torch.Tensor:
         """The time limit was reached."""
         return state.truncated.index_select(0, env_ids)
+
+    @staticmethod
+    def conventions(cfg: CartpoleCfg) -> dict[str, Any]:
+        """What numbers of this task mean, and where they differ from Isaac Lab's."""
+        limit = cfg.max_pole_angle
+        ends = f"|cart position| > {cfg.max_cart_position} m" + ("" if limit is None else f" or |pole angle| > {limit} rad")
+        return {
+            "control_rate_hz": round(1.0 / cfg.control_dt, 6),
+            "physics_dt_s": cfg.physics_dt,
+            "decimation": cfg.decimation,
+            "episode_steps": cfg.max_episode_steps,
+            "observations": {
+                "policy": [
+                    {"name": "pole_angle", "unit": "rad", "meaning": "hinge position, 0 upright, positive towards +x"},
+                    {"name": "pole_velocity", "unit": "rad/s", "meaning": "hinge velocity"},
+                    {"name": "cart_position", "unit": "m", "meaning": "slider position, 0 in the middle of the rail"},
+                    {"name": "cart_velocity", "unit": "m/s", "meaning": "slider velocity"},
+                ]
+            },
+            "actions": [
+                {
+                    "name": "cart_force",
+                    "unit": f"{cfg.max_effort} N",
+                    "meaning": "force on the cart along +x, clamped to [-1, 1] by the environment",
+                }
+            ],
+            "terminates": ends,
+            "success": "reached the time limit without terminating",
+            "pole_angle_range": "[-pi, pi), wrapped" if limit is None else "unwrapped",
+            "differs_from": {
+                "Isaac Lab 3.0.0 Isaac-Cartpole-Direct-v0": "terminates on cart position only; this task also beyond "
+                "a pole angle of pi/2, so that success means balancing. task.max_pole_angle=null restores the other "
+                "rule, with the angle wrapped to [-pi, pi) in observation and reward. The model is our own."
+            },
+        }

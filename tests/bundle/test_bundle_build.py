@@ -23,7 +23,7 @@ from bundle_events import (
     steps_work,
     training_work,
 )
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchmark_app.bundle.aggregate import ema, mean_std, rate, wilson_interval
@@ -47,6 +47,7 @@ from benchmark_app.journal.events import (
     HostFacts,
     LoopStarted,
     ResourceSample,
+    RunPlanned,
     Steps,
     WorkerFacts,
 )
@@ -171,6 +172,7 @@ def test_play_counts_only_rows_still_being_evaluated_and_total_never_exceeds_the
 POSITIVE = st.floats(min_value=1e-9, max_value=1e9)
 
 
+@example([(9, 0.66)] * 3)  # 27 / 1.98 rounds to more than 9 / 0.66
 @given(st.lists(st.tuples(st.integers(0, 10**9), POSITIVE), min_size=1))
 def test_no_aggregate_exceeds_its_peak_and_no_spread_is_negative(pairs: list[tuple[int, float]]) -> None:
     stats = (rate([w for w, _ in pairs], [s for _, s in pairs]), mean_std([s for _, s in pairs]))
@@ -228,7 +230,8 @@ def test_a_task_without_success_has_no_success_curve_and_series_can_be_left_out(
 
 
 def test_play_judges_finished_episodes() -> None:
-    bundle = cast(PlayBundle, build_bundle(RUNS["play"]))
+    bundle = cast(PlayBundle, build_bundle(replaced(RUNS["play"], RunPlanned, max_iterations=5)))
+    assert bundle.run.max_iterations is None
     assert bundle.reward == MeanStd(5.0, 1.0, 6.0)
     assert bundle.ep_length == MeanStd(101.0, 1.0, 102.0)
     assert bundle.success_rate == pytest.approx(2 / 3)
@@ -256,6 +259,8 @@ def test_the_success_interval_is_wilsons(successes: int, trials: int, low: float
     assert [100 * bound for bound in wilson_interval(successes, trials)] == pytest.approx([low, high], abs=5e-4)
 
 
+@example((0, 7))
+@example((10, 10))
 @given(st.integers(1, 10_000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_the_success_interval_holds_the_estimate_and_stays_a_probability(case: tuple[int, int]) -> None:
     low, high = wilson_interval(*case)

@@ -213,6 +213,13 @@ def test_a_broken_file_is_one_clean_error(name: str, tmp_path: Path) -> None:
     assert 0 < len(str(caught.value)) < 300
 
 
+def test_another_encoding_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "b.json"
+    path.write_bytes(BROKEN_FILES["latin-1"])
+    with pytest.raises(BundleError, match=r"^not UTF-8 text \(byte \d+\)$"):
+        read_bundle_file(path)
+
+
 @pytest.mark.parametrize("token", ["NaN", "Infinity", "-Infinity"])
 def test_a_nan_token_is_refused_with_its_path_and_even_in_a_field_we_do_not_know(token: str, tmp_path: Path) -> None:
     path = tmp_path / "b.json"

@@ -76,8 +76,6 @@ def test_mapping_names_every_parameter_once_with_a_reason_where_not_exact(name: 
         assert row.native or row.quality == "unsupported", row
 
 
-def test_without_the_parts_skrl_has_its_own_way_with_its_mapping_is_exact() -> None:
-    agent = PPOAgent(schedule="fixed", clip_value_loss=False)
-    assert {row.quality for row in load_adapter("skrl").mapping(agent)} == {"exact"}
+def test_of_the_default_description_skrl_changes_only_the_clipped_value_loss() -> None:
     inexact = {row.parameter for row in load_adapter("skrl").mapping(PPOAgent()) if row.quality != "exact"}
-    assert inexact == {"schedule", "desired_kl", "clip_value_loss"}
+    assert inexact == {"clip_value_loss"}

@@ -27,7 +27,7 @@ from benchmark_app.journal.events import (
     Steps,
     WorkerFacts,
 )
-from benchmark_app.worker.control import ParentLink
+from benchmark_app.parent_link import ParentLink
 
 
 def misbehave(iteration, spec):

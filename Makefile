@@ -1,0 +1,54 @@
+# `make help` lists the targets. Everything runs in .venv, which `make install` makes.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+ARGS ?=
+
+export OMP_NUM_THREADS ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help install run test test-learning test-gpu check format schema bench clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(INSTALLED) ## Make .venv with everything in it, at the versions of constraints.txt
+
+$(INSTALLED): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+run: install ## Run the main job: start-up, runtime, training and play (ARGS="framework=skrl" to change it)
+	$(BIN)/python -m benchmark_app $(ARGS)
+
+test: install ## Run the tests
+	$(BIN)/python -m pytest -m "not learning and not gpu" $(ARGS)
+
+test-learning: install ## Train every library on cartpole with three seeds, and check what it learned (minutes)
+	$(BIN)/python -m pytest -m learning $(ARGS)
+
+test-gpu: install ## Run the tests that need an NVIDIA GPU
+	$(BIN)/python -m pytest -m gpu $(ARGS)
+
+check: install ## Lint, format check, type check and import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: install ## Format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+schema: install ## Write docs/bundle-1.4.schema.json anew
+	$(BIN)/python -m benchmark_app.bundle.json_schema > docs/bundle-1.4.schema.json
+
+bench: install ## Measure our own overhead against bare engines and loops
+	$(BIN)/python benchmarks/env_overhead.py
+	$(BIN)/python benchmarks/hook_overhead.py
+	$(BIN)/python benchmarks/first_result.py
+
+clean: ## Remove .venv and caches; results in outputs/ stay
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -1,0 +1,75 @@
+# No `from __future__ import annotations` here: Warp reads the annotations of a kernel as types.
+"""The lifecycle's arithmetic, one pass over the rows each.
+
+In Warp rather than torch, for speed: a dozen small torch operations cost more than the physics of 64 cartpoles, and
+kernels can be recorded into the engine's graph.
+"""
+
+import warp as wp
+
+FINITE, ENGINE, RESTART = wp.constant(0), wp.constant(1), wp.constant(2)
+"""Alarms, in the order in which they stand behind the N entries of the report."""
+
+
+@wp.kernel(enable_backward=False)  # type: ignore[untyped-decorator]
+def judge_step(  # type: ignore[no-untyped-def]
+    judged: wp.array[wp.float32],
+    reward: wp.array[wp.float32],
+    terminated: wp.array[wp.bool],
+    episode: wp.array[wp.int32],
+    fault: wp.array[wp.float32],
+    max_steps: wp.int64,
+    steps: wp.array[wp.int64],
+    returns: wp.array[wp.float32],
+    truncated: wp.array[wp.bool],
+    finished: wp.array[wp.bool],
+    tally: wp.array2d[wp.float64],
+    report: wp.array[wp.float32],
+):
+    """Count the step, apply the time limit, judge every number, and report it all to the host.
+
+    `judged` is every action, control, observation and reward, one after the other; thread r looks at each N-th entry.
+    """
+    row = wp.tid()
+    num_envs = steps.shape[0]
+    steps[row] = steps[row] + wp.int64(1)
+    returns[row] = returns[row] + reward[row]
+    truncated[row] = steps[row] >= max_steps and not terminated[row]
+    finished[row] = terminated[row] or truncated[row]
+    tally[0, row] = wp.float64(steps[row])
+    tally[1, row] = wp.float64(returns[row])
+    tally[2, row] = wp.float64(episode[row])
+    report[row] = wp.where(finished[row], 1.0, 0.0)
+    for i in range(row, judged.shape[0], num_envs):
+        if not wp.isfinite(judged[i]):
+            report[num_envs + FINITE] = 1.0
+    if row == 0:
+        report[num_envs + ENGINE] = fault[0]
+
+
+@wp.kernel(enable_backward=False)  # type: ignore[untyped-decorator]
+def begin_episodes(  # type: ignore[no-untyped-def]
+    rows: wp.array[wp.bool],
+    seed: wp.array[wp.int32],
+    episode: wp.array[wp.int32],
+    steps: wp.array[wp.int64],
+    returns: wp.array[wp.float32],
+    uniform: wp.array2d[wp.float32],
+):
+    """Number the next episode of the masked rows, and draw its random numbers from the seed and that number alone."""
+    row = wp.tid()
+    if rows[row]:
+        steps[row] = wp.int64(0)
+        returns[row] = 0.0
+        episode[row] = episode[row] + steps.shape[0]
+        generator = wp.rand_init(seed[0], episode[row])
+        for i in range(uniform.shape[1]):
+            uniform[row, i] = wp.randf(generator)
+
+
+@wp.kernel(enable_backward=False)  # type: ignore[untyped-decorator]
+def judge_first(observations: wp.array[wp.float32], report: wp.array[wp.float32]):  # type: ignore[no-untyped-def]
+    """Judge the observations after a reset; the host learns of it with its next read."""
+    i = wp.tid()
+    if not wp.isfinite(observations[i]):
+        report[report.shape[0] - 3 + RESTART] = 1.0
