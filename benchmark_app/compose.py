@@ -18,10 +18,11 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from benchmark_app import config
-from benchmark_app.config import SettingError, unknown_key
+from benchmark_app.config import unknown_key
 from benchmark_app.launch.application import run
 from benchmark_app.launch.run_directory import HydraRecord
 from benchmark_app.refusal import refuse
+from benchmark_app.settings import GROUPS, SettingError
 
 HYDRA_VERSION = "1.3"
 NAMED_GROUPS = ("workflow", "framework", "task", "physics", "rendering", "profiling")
@@ -132,7 +133,7 @@ def explain(error: Exception, arguments: list[str]) -> str:
     if override := getattr(error, "override", None):
         return f"{override}: cannot be read; write KEY=VALUE, in quotes where the value has spaces, commas or brackets"
     for key, value in typed.items():
-        if key in (*config.GROUPS, "task"):
+        if key in (*GROUPS, "task"):
             return f"{key}={value}: is a group; choose one of its files, or set {key}.SETTING=VALUE"
     return re.sub(r"\s+", " ", text).strip()
 

@@ -12,7 +12,7 @@ import pytest
 from benchmark_app.bundle.read import read_bundle_file
 
 ROOT = Path(__file__).resolve().parent.parent
-SYNTHETIC = ROOT / "tests" / "synthetic" / "worker.py"
+SYNTHETIC = ROOT / "tests" / "doubles" / "synthetic_worker.py"
 
 
 class App:
@@ -21,12 +21,13 @@ class App:
     def __init__(self, folder):
         self.folder = folder
         self.run_dir = folder / "run"
+        self._started = []
 
     def start(self, *arguments, env=None, prefix=(), run_dir=True, **popen):
         command = [*prefix, sys.executable, "-m", "benchmark_app", *arguments]
         if run_dir:
             command.append(f"hydra.run.dir='{self.run_dir}'")
-        return subprocess.Popen(
+        process = subprocess.Popen(
             command,
             cwd=self.folder,
             env={**os.environ, "OMP_NUM_THREADS": "1", **(env or {})},
@@ -35,6 +36,15 @@ class App:
             text=True,
             **popen,
         )
+        self._started.append(process)
+        return process
+
+    def close(self):
+        """End whatever a failed test left running."""
+        for process in self._started:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
 
     def synthetic(self, *arguments, fault="", step_s=0.01, **options):
         env = {"SYNTHETIC": fault, "SYNTHETIC_STEP_S": str(step_s), **options.pop("env", {})}
@@ -97,4 +107,6 @@ def alive_in(folder):
 
 @pytest.fixture
 def app(tmp_path):
-    return App(tmp_path)
+    app = App(tmp_path)
+    yield app
+    app.close()

@@ -11,6 +11,7 @@ import yaml
 
 from benchmark_app import config
 from benchmark_app.cli import main
+from benchmark_app.settings import GROUPS, Settings, task_cfg_class
 from tests.conftest import ROOT, SYNTHETIC
 
 REFUSED = [
@@ -108,7 +109,7 @@ def settings(*overrides):
 
 def test_settings_survive_the_way_to_the_worker():
     before = settings("task.max_pole_angle=null", "agent.hidden_layers=[8,8]", "num_envs=4")
-    assert config.Settings.from_plain(before.to_plain()) == before
+    assert Settings.from_plain(before.to_plain()) == before
     assert before.task.max_pole_angle is None
 
 
@@ -141,10 +142,10 @@ def test_every_setting_in_every_file_is_explained():
 def test_every_file_has_exactly_the_settings_of_its_schema():
     import dataclasses
 
-    for group, kind in {**config.GROUPS, "task": None}.items():
+    for group, kind in {**GROUPS, "task": None}.items():
         for path in (ROOT / "conf" / group).glob("*.yaml"):
             data = yaml.safe_load(path.read_text())
-            schema = kind or config.task_cfg_class(data["module"])
+            schema = kind or task_cfg_class(data["module"])
             assert set(data) == {field.name for field in dataclasses.fields(schema)}, path
 
 

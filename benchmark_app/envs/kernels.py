@@ -36,13 +36,17 @@ def judge_step(  # type: ignore[no-untyped-def]
     returns[row] = returns[row] + reward[row]
     truncated[row] = steps[row] >= max_steps and not terminated[row]
     finished[row] = terminated[row] or truncated[row]
-    tally[0, row] = wp.float64(steps[row])
-    tally[1, row] = wp.float64(returns[row])
-    tally[2, row] = wp.float64(episode[row])
-    report[row] = wp.where(finished[row], 1.0, 0.0)
-    for i in range(row, judged.shape[0], num_envs):
-        if not wp.isfinite(judged[i]):
-            report[num_envs + FINITE] = 1.0
+    report[row] = 0.0
+    if finished[row]:
+        report[row] = 1.0
+        tally[0, row] = wp.float64(steps[row])
+        tally[1, row] = wp.float64(returns[row])
+        tally[2, row] = wp.float64(episode[row])
+    verdict = wp.float32(0.0)
+    for i in range(row, judged.shape[0], num_envs):  # type: ignore[arg-type]
+        verdict += 0.0 * judged[i]  # a finite number adds 0, any other makes it NaN for good
+    if not wp.isfinite(verdict):
+        report[num_envs + FINITE] = 1.0
     if row == 0:
         report[num_envs + ENGINE] = fault[0]
 
@@ -68,8 +72,10 @@ def begin_episodes(  # type: ignore[no-untyped-def]
 
 
 @wp.kernel(enable_backward=False)  # type: ignore[untyped-decorator]
-def judge_first(observations: wp.array[wp.float32], report: wp.array[wp.float32]):  # type: ignore[no-untyped-def]
-    """Judge the observations after a reset; the host learns of it with its next read."""
-    i = wp.tid()
-    if not wp.isfinite(observations[i]):
-        report[report.shape[0] - 3 + RESTART] = 1.0
+def judge_first(rows: wp.array[wp.bool], observations: wp.array2d[wp.float32], report: wp.array[wp.float32]):  # type: ignore[no-untyped-def]
+    """Judge a group's observations after the reset of rows, likewise; the host learns of it with its next read."""
+    row = wp.tid()
+    if rows[row]:
+        for i in range(observations.shape[1]):
+            if not wp.isfinite(observations[row, i]):
+                report[rows.shape[0] + RESTART] = 1.0

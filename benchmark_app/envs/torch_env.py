@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ import warp as wp
 from benchmark_app.physics.base import SceneSpec, SimBackend, name_rows
 
 from .cfg import EnvCfg
-from .checks import bad_rows, read_host, require_tensor
+from .checks import HostReport, bad_rows, checked_rows, require_tensor
 from .episodes import EpisodeLog, Episodes, stream_seed
 from .kernels import begin_episodes, judge_first, judge_step
 from .state import TorchEnvState
@@ -50,12 +50,13 @@ class TorchEnv(ABC):
         num_actions: Actions per row.
         obs_groups_spec: Observation group to its dimension; `"policy"` always, `"critic"` where a task has it.
         num_reset_randoms: Random numbers a row's initial state needs.
-        recordable: Every hook but `episode_success` launches Warp kernels only.
+        recordable: Every hook but `episode_success` launches Warp kernels only. It is not inherited, so that a
+            subclass may override a hook in Python without knowing of it.
         control: Joint efforts `[N, D]`, for `apply_action` to fill.
     """
 
     num_actions: int
-    obs_groups_spec: dict[str, int]
+    obs_groups_spec: ClassVar[dict[str, int]]
     num_reset_randoms: int
     recordable: bool = False
 
@@ -68,6 +69,7 @@ class TorchEnv(ABC):
         self._backend = backend
         self._num_envs = num_envs
         self._device = backend.device
+        self._on_cpu = backend.device.type == "cpu"
         self._state: TorchEnvState | None = None
         self._autoreset = True
         self._closed = False
@@ -75,8 +77,7 @@ class TorchEnv(ABC):
         self._waiting = np.zeros(0, dtype=np.int64)
         self._just_reset = self._waiting
         self._action_shape = (num_envs, self.num_actions)
-        self._obs_shapes = {name: (num_envs, dim) for name, dim in self.obs_groups_spec.items()}
-        self._output_sizes = [num_envs * dim for dim in (*self.obs_groups_spec.values(), 1)]
+        wp.init()
         with torch.inference_mode(False):  # a library may step under inference mode now and without it later
             self._allocate()
         self.seed(0)
@@ -86,13 +87,12 @@ class TorchEnv(ABC):
     def _allocate(self) -> None:
         """Everything that lives as long as the environment, always updated in place."""
         n, device = self._num_envs, self._device
-        sizes = [n * self.num_actions, n * len(self._backend.joint_names), *self._output_sizes]
-        # All that must be finite, one after the other; what a caller gets of it stands at the end.
-        self._judged = torch.zeros(sum(sizes), device=device)
-        actions, control, *groups, reward = self._judged.split(sizes)
+        widths = [self.num_actions, len(self._backend.joint_names), *self.obs_groups_spec.values(), 1]
+        # All that must be finite, one after the other, so that one pass can judge it.
+        self._judged = torch.zeros(n * sum(widths), device=device)
+        actions, control, *groups, reward = torch.split(self._judged, [n * width for width in widths])
         self._actions = actions.view(self._action_shape)
         self.control = control.view(n, -1)
-        self._outputs = self._judged[-sum(self._output_sizes) :]
         self._flags = torch.zeros(2, n, dtype=torch.bool, device=device)
         self._steps = torch.zeros(n, dtype=torch.int64, device=device)
         obs = {name: group.view(n, -1) for name, group in zip(self.obs_groups_spec, groups, strict=True)}
@@ -106,6 +106,7 @@ class TorchEnv(ABC):
         self._tally = torch.zeros(3, n, dtype=torch.float64, device=device)  # length, return, number of the episode
         # What the host reads each step: whether each row finished, then the alarms, 0 when all is well.
         self._report = torch.zeros(n + 3, device=device)
+        self._host = HostReport(self._report, num_envs=n)
 
     @property
     def device(self) -> torch.device:
@@ -214,7 +215,7 @@ class TorchEnv(ABC):
         if env_ids is None:
             rows = np.arange(self._num_envs)
         else:
-            rows = self._checked_rows(env_ids)
+            rows = checked_rows(env_ids, self._num_envs)
             if self._state is None:
                 raise RuntimeError("reset(env_ids) before init_state(): no row has an episode yet")
         state = self._reset_now(rows)
@@ -243,13 +244,14 @@ class TorchEnv(ABC):
             raise ValueError("actions: expected no gradients; pass actions.detach()")
         self._actions.copy_(actions)
         self._run_step()
-        report = read_host(self._report)
-        if report[self._num_envs :].tolist() != _ALL_WELL:
+        finished, alarms = self._host.read()
+        if any(alarms.tolist()):  # NaN is true
             self._raise_alarm()
-        rows = report[: self._num_envs].nonzero()[0]
+        rows = finished.nonzero()[0]
         state = self._snapshot()
         if len(rows):
             self._finish_rows(state, rows)
+        state.info["steps"] = self._steps.clone()
         self._state = state
         return state
 
@@ -265,6 +267,11 @@ class TorchEnv(ABC):
     @abstractmethod
     def scene(cfg: Any, num_envs: int) -> SceneSpec:
         """What an engine must build for the task."""
+
+    @staticmethod
+    def conventions(cfg: Any) -> dict[str, Any]:
+        """What the task's numbers mean, as plain JSON: rate, ordered observations and actions, units, differences."""
+        return {}
 
     @abstractmethod
     def apply_action(self, actions: torch.Tensor, state: TorchEnvState) -> torch.Tensor:
@@ -353,18 +360,18 @@ class TorchEnv(ABC):
         self._backend.reset_rows(self._rows, *self.initial_state(self._rows, self._uniform))
         self.observe(self._work)
         self._require_in_place(self._work)
-        observations = self._outputs[: -self._num_envs]
-        self.launch(judge_first, len(observations), observations, self._report)
+        for group in self._work.obs.values():
+            self.launch(judge_first, self._num_envs, self._rows, group, self._report)
 
-    def launch(self, kernel: Any, dim: int | tuple[int, ...], *args: torch.Tensor | float | bool) -> None:
-        """Launch a Warp kernel; torch tensors among its arguments are passed by reference."""
+    def launch(self, kernel: Any, dim: int, *args: torch.Tensor | float | bool) -> None:
+        """Launch a Warp kernel of `dim` threads; torch tensors among its arguments are passed by reference."""
         inputs = [wp.from_torch(arg) if isinstance(arg, torch.Tensor) else arg for arg in args]
         wp.launch(kernel, dim=dim, inputs=inputs, device=str(self._device))
 
     def _runner(self, body: Callable[[], None]) -> Callable[[], None]:
         """What runs a body: one recorded graph where task and engine allow it."""
-        run = self._backend.record(body) if self.recordable else body
-        if self._device.type == "cpu":
+        run = self._backend.record(body) if vars(type(self)).get("recordable") else body
+        if self._on_cpu:
             return run
 
         def run_on_torch_stream() -> None:
@@ -374,18 +381,18 @@ class TorchEnv(ABC):
         return run_on_torch_stream
 
     def _snapshot(self) -> TorchEnvState:
-        """A copy of the private state, the caller's to keep."""
-        terminated, truncated = self._flags.clone()
-        obs, reward = self._copy_outputs()
-        return TorchEnvState(obs, reward, terminated, truncated, {"steps": self._steps.clone()})
+        """A copy of the private state, the caller's to keep; without `steps`, which a reset may still change."""
+        work = self._work
+        return TorchEnvState(self._copy_obs(), work.reward.clone(), work.terminated.clone(), work.truncated.clone())
 
-    def _copy_outputs(self) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-        *groups, reward = self._outputs.clone().split(self._output_sizes)
-        return {name: group.view(self._obs_shapes[name]) for name, group in zip(self._obs_shapes, groups)}, reward
+    def _copy_obs(self) -> dict[str, torch.Tensor]:
+        return {name: group.clone() for name, group in self._work.obs.items()}
 
     def _finish_rows(self, state: TorchEnvState, rows: np.ndarray) -> None:
         """Record the episodes that ended in `rows` of the snapshot `state`, and start the next ones in them."""
-        env_ids = torch.from_numpy(rows).to(self._device, non_blocking=True)
+        env_ids = torch.from_numpy(rows)
+        if not self._on_cpu:
+            env_ids = env_ids.to(self._device, non_blocking=True)
         self._log.append(rows, self._tally.index_select(1, env_ids), self.episode_success(self._work, env_ids))
         if not self._autoreset:
             self._waiting = rows
@@ -393,8 +400,7 @@ class TorchEnv(ABC):
         state.final_observation, state.final_mask = state.obs, self._rows.clone()
         self._run_restart()
         self._just_reset = rows
-        state.obs, _ = self._copy_outputs()
-        state.info["steps"] = self._steps.clone()
+        state.obs = self._copy_obs()
 
     def _reset_now(self, rows: np.ndarray) -> TorchEnvState:
         """Reset outside a step. The result is judged at once, since nothing here is in a hurry."""
@@ -407,6 +413,7 @@ class TorchEnv(ABC):
         self._run_restart()
         self._waiting = np.setdiff1d(self._waiting, rows)
         state = self._snapshot()
+        state.info["steps"] = self._steps.clone()
         for name, obs in state.obs.items():
             if bad := bad_rows(obs):
                 self._report.zero_()
@@ -421,20 +428,6 @@ class TorchEnv(ABC):
                 "update_state and observe must fill state.obs, state.reward and state.terminated in place; "
                 "a tensor was replaced"
             )
-
-    def _checked_rows(self, env_ids: torch.Tensor) -> np.ndarray:
-        if not isinstance(env_ids, torch.Tensor) or env_ids.dtype is not torch.int64:
-            found = env_ids.dtype if isinstance(env_ids, torch.Tensor) else type(env_ids).__name__
-            raise TypeError(f"env_ids: expected row indices as an int64 tensor, got {found}")
-        if env_ids.ndim != 1:
-            raise ValueError(f"env_ids: expected shape [K], got {list(env_ids.shape)}")
-        rows = env_ids.cpu().numpy()
-        if len(rows) and (rows.min() < 0 or rows.max() >= self._num_envs):
-            outside = rows[(rows < 0) | (rows >= self._num_envs)].tolist()
-            raise ValueError(f"env_ids: {name_rows(outside)} out of range; there are {self._num_envs} rows, from 0")
-        if len(np.unique(rows)) != len(rows):
-            raise ValueError("env_ids: a row is named more than once")
-        return rows
 
     def _require_open(self) -> None:
         if self._closed:
@@ -460,6 +453,3 @@ class TorchEnv(ABC):
             if bad := bad_rows(tensor):
                 raise ValueError(f"{name} not finite in {name_rows(bad)}" + (f"; {unsound}" if unsound else ""))
         raise RuntimeError(unsound)
-
-
-_ALL_WELL = [0.0, 0.0, 0.0]

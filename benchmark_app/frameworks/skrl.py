@@ -1,8 +1,11 @@
 """skrl behind the adapter contract: `SequentialTrainer.train` runs with its PPO agent, subclassed at its own seams.
 
-By itself skrl adapts the learning rate once per epoch, to a KL divergence averaged over the epoch. A policy that has
-become precise then changes too much in one epoch before the rate can fall, and unlearns; and the description means the
-rate of every minibatch. So skrl's own scheduler is stepped where the description says: before every optimizer step.
+By itself skrl differs from the shared description in three ways, each closed here at a seam that skrl offers:
+
+* It adapts the learning rate once per epoch. Its scheduler is stepped before every optimizer step instead.
+* Its clipped value loss has no gradient wherever a value has moved out of the clip range, be it the wrong way, so that
+  a value once wrong stays wrong. The value model gives the loss what makes it the larger of both errors instead.
+* It clips the gradient of both networks together. Each is clipped by itself instead.
 """
 
 from __future__ import annotations
@@ -48,7 +51,6 @@ _SETTINGS = {
     "gamma": "discount_factor",
     "lam": "gae_lambda",
     "clip": "ratio_clip",
-    "clip_value_loss": "value_clip",
     "value_loss_coef": "value_loss_scale",
     "entropy_coef": "entropy_loss_scale",
     "normalize_observations": "observation_preprocessor",
@@ -65,6 +67,9 @@ def mapping(agent: PPOAgent) -> list[ParameterMapping]:
         "iterations": f"SequentialTrainer timesteps={agent.iterations * agent.rollout}",
         "schedule": "KLAdaptiveLR before every optimizer step" if adaptive else "learning_rate_scheduler=None",
         "desired_kl": f"KLAdaptiveLR kl_threshold={agent.desired_kl}" if adaptive else "unused by a fixed schedule",
+        "clip_value_loss": f"value model within {agent.clip}, value_clip=0"
+        if agent.clip_value_loss
+        else "value_clip=0",
         "max_grad_norm": f"each network clipped to {agent.max_grad_norm} before every optimizer step, grad_norm_clip=0",
         "hidden_layers": f"policy and value models {list(agent.hidden_layers)}",
         "activation": f"policy and value models {_ACTIVATIONS[agent.activation].__name__}",
@@ -74,8 +79,6 @@ def mapping(agent: PPOAgent) -> list[ParameterMapping]:
         value = config[key]
         native[parameter] = f"{key}={value.__name__ if isinstance(value, type) else value}"
     reasons = {}
-    if agent.clip_value_loss:
-        reasons["clip_value_loss"] = "takes the clipped loss alone, not the larger of clipped and unclipped"
     if agent.normalize_observations:
         reasons["normalize_observations"] = "statistics move between the minibatches of the first epoch, not after it"
     return [
@@ -142,14 +145,15 @@ def build(env: TorchEnv, run: TrainingRun, hooks: TrainingHooks) -> SequentialTr
         "write_interval": run.agent.rollout,
         "checkpoint_interval": 0,
     }
+    memory = _Memory(memory_size=run.agent.rollout, num_envs=env.num_envs, device=env.device)
     agent = _SharedPPO(
         hooks,
         run.agent,
         models={
             "policy": _PolicyModel(run.agent, wrapper.observation_space, env.action_space, env.device),
-            "value": _ValueModel(run.agent, wrapper.observation_space, wrapper.state_space, env.device),
+            "value": _ValueModel(run.agent, wrapper.observation_space, wrapper.state_space, env.device, memory),
         },
-        memory=_Memory(memory_size=run.agent.rollout, num_envs=env.num_envs, device=env.device),
+        memory=memory,
         **spaces,
         action_space=env.action_space,
         device=env.device,
@@ -174,10 +178,11 @@ def _config(agent: PPOAgent) -> dict[str, Any]:
         "gae_lambda": agent.lam,
         "learning_rate": agent.learning_rate,
         "observation_preprocessor": RunningStandardScaler if agent.normalize_observations else None,
-        "learning_rate_scheduler": None,  # instead, `_SharedPPO` steps it,
-        "grad_norm_clip": 0.0,  # and clips each network, where skrl would clip both together
+        # These three are `_SharedPPO`'s and `_ValueModel`'s.
+        "learning_rate_scheduler": None,
+        "grad_norm_clip": 0.0,
+        "value_clip": 0.0,
         "ratio_clip": agent.clip,
-        "value_clip": agent.clip if agent.clip_value_loss else 0.0,
         "entropy_loss_scale": agent.entropy_coef,
         "value_loss_scale": agent.value_loss_coef,
         "time_limit_bootstrap": agent.timeout_bootstrap == "exact",
@@ -242,20 +247,19 @@ class _EnvWrapper(Wrapper):  # type: ignore[misc]
 
 
 class _Memory(RandomMemory):  # type: ignore[misc]
-    """skrl's rollout memory, which also remembers what the policy meant to do in the minibatch it handed out last."""
+    """skrl's rollout memory, which remembers the minibatch it handed out last, with the means of the acting policy."""
 
-    acted_mean: torch.Tensor
+    minibatch: dict[str, torch.Tensor]
 
     def sample(self, names: list[str], **how: Any) -> Iterator[list[torch.Tensor]]:
-        for *tensors, self.acted_mean in super().sample([*names, "mean_actions"], **how):
-            yield tensors
+        all_names = [*names, "mean_actions"]
+        for tensors in super().sample(all_names, **how):
+            self.minibatch = dict(zip(all_names, tensors, strict=True))
+            yield tensors[:-1]
 
 
 class _SharedPPO(PPO):  # type: ignore[misc]
     """skrl's PPO as the shared description has it, reporting to the hooks.
-
-    Before every optimizer step the learning rate is adapted to the KL divergence of the minibatch, and the gradient of
-    each network is clipped.
 
     Where an episode ended, the observation it ended at stands for the next one, which with `time_limit_bootstrap` makes
     the value skrl adds to a truncated reward the exact one; its own choice is the first of the next episode.
@@ -307,7 +311,7 @@ class _SharedPPO(PPO):  # type: ignore[misc]
     def _before_step(self, *_: Any) -> None:
         if self._adaptive_rate is not None:
             with torch.no_grad():
-                acted = Normal(self.memory.acted_mean, self._acted_std)
+                acted = Normal(self.memory.minibatch["mean_actions"], self._acted_std)
                 kl = kl_divergence(acted, self.policy.distribution(role="policy")).sum(dim=-1).mean().item()
             if kl > 0.0:
                 self._adaptive_rate.step(kl)
@@ -345,7 +349,12 @@ class _PolicyModel(GaussianMixin, Model):  # type: ignore[misc]
 
 
 class _ValueModel(DeterministicMixin, Model):  # type: ignore[misc]
-    """Critic of the critic's observations where the environment has them, else of the policy's."""
+    """Critic of the critic's observations where the environment has them, else of the policy's.
+
+    In training mode, which skrl sets for the minibatches of an update only, it returns for each sample the predicted
+    value or the one clipped around the value at the time of acting, whichever is farther from the return: squared, that
+    is the clipped value loss, max((V - R)², (V_clipped - R)²).
+    """
 
     def __init__(
         self,
@@ -353,15 +362,23 @@ class _ValueModel(DeterministicMixin, Model):  # type: ignore[misc]
         observation_space: gymnasium.Space[Any],
         state_space: gymnasium.Space[Any] | None,
         device: torch.device,
+        memory: _Memory,
     ) -> None:
         Model.__init__(self, observation_space=observation_space, state_space=state_space, device=device)
         DeterministicMixin.__init__(self)
         self._input = "observations" if state_space is None else "states"
+        self._clip = agent.clip if agent.clip_value_loss else None
+        self._memory = memory
         self.net = _mlp(self.num_observations if state_space is None else self.num_states, agent, 1)
         self.to(device)
 
     def compute(self, inputs: dict[str, Any], role: str = "") -> tuple[torch.Tensor, dict[str, Any]]:
-        return self.net(inputs[self._input]), {}
+        values = self.net(inputs[self._input])
+        if self.training and self._clip is not None:
+            before, returns = self._memory.minibatch["values"], self._memory.minibatch["returns"]
+            clipped = before + (values - before).clamp(-self._clip, self._clip)
+            values = torch.where((clipped - returns).abs() > (values - returns).abs(), clipped, values)
+        return values, {}
 
 
 def _mlp(inputs: int, agent: PPOAgent, outputs: int) -> torch.nn.Sequential:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_app import __version__
-from benchmark_app.config import Settings
 from benchmark_app.refusal import REFUSED
+from benchmark_app.settings import Settings
 
 from .progress import Progress
 from .run_directory import HydraRecord, RunDirectory, point_latest

@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 import benchmark_app
-from benchmark_app.config import Settings
 from benchmark_app.parent_link import STOP
+from benchmark_app.settings import Settings
 
 # Set by launchers for distributed runs. A library that sees them would wait for ranks that never come.
 DISTRIBUTED_VARIABLES = ("WORLD_SIZE", "RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")

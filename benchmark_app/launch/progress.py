@@ -7,9 +7,9 @@ import time
 from collections.abc import Iterable
 from typing import TextIO
 
-from benchmark_app.config import Settings
 from benchmark_app.journal import Event
 from benchmark_app.journal.events import Episode, Iteration, LoopStarted, Phase, Steps
+from benchmark_app.settings import Settings
 
 PLAIN_PERIOD_S = 10.0
 STARTING = {

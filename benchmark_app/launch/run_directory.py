@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_app.bundle.write import write_json_file
-from benchmark_app.config import SettingError
+from benchmark_app.settings import SettingError
 
 LOCK = "run.lock"
 MANIFEST = "run.json"

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmark_app.bundle.read import read_bundle_file
 from benchmark_app.bundle.schema import PlayBundle, RuntimeBundle, StartupBundle, TrainingBundle
-from benchmark_app.config import Settings
+from benchmark_app.settings import Settings
 
 from .supervisor import WorkflowResult
 

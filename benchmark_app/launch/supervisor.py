@@ -15,7 +15,6 @@ from typing import Any
 from benchmark_app import __version__
 from benchmark_app.bundle.build import build_bundle, run_status
 from benchmark_app.bundle.write import write_bundle_file, write_json_file
-from benchmark_app.config import Settings
 from benchmark_app.journal import Event, JournalTail, JournalWriter, merge, read_journal
 from benchmark_app.journal.events import (
     CheckpointSaved,
@@ -31,6 +30,7 @@ from benchmark_app.journal.events import (
 )
 from benchmark_app.profiling.host import facts, gpu
 from benchmark_app.profiling.host.resources import TreeSampler
+from benchmark_app.settings import Settings
 
 from .process import WorkerProcess
 from .progress import Progress

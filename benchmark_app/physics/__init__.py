@@ -13,6 +13,10 @@ BACKENDS = {"newton_mjwarp": ("newton_mjwarp", "NewtonMjwarpBackend")}
 """Engine name to the module (in this package) and class implementing it."""
 
 
+RUNTIMES = {"newton_mjwarp": "newton_runtime"}
+"""Engine name to the module (in this package) that starts it in a process."""
+
+
 def make_backend(name: str, spec: SceneSpec, device: str, **settings: Any) -> SimBackend:
     """Import an engine and build a scene in it.
 
@@ -39,6 +43,5 @@ def load_engine(name: str) -> ModuleType:
         A module with `launch(device)`, which starts the engine in this process, and `kernel_cache_entries()`, the
         number of compiled modules it finds in its cache.
     """
-    module = import_module(f".{BACKENDS[name][0]}", __name__)
-    runtime: ModuleType = module.runtime
-    return runtime
+    import_module(f".{BACKENDS[name][0]}", __name__)
+    return import_module(f".{RUNTIMES[name]}", __name__)

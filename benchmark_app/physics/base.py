@@ -129,6 +129,7 @@ class SimBackend(ABC):
     def diagnostics(self) -> dict[str, Any]:
         """Plain-JSON facts about the engine for `run.json` (model sizes, capacities, solver options). Cold path."""
 
+    @abstractmethod
     def close(self) -> None:
         """Release the engine. Calling it twice is harmless."""
 

@@ -12,8 +12,9 @@ NONFINITE = wp.constant(1 << 30)
 @wp.kernel(enable_backward=False)  # type: ignore[untyped-decorator]
 def write_efforts(efforts: wp.array2d[wp.float32], columns: wp.array[wp.int32], joint_f: wp.array2d[wp.float32]):  # type: ignore[no-untyped-def]
     """Task order to engine order; `columns` holds the task's column of each engine joint."""
-    row, joint = wp.tid()
-    joint_f[row, joint] = efforts[row, columns[joint]]
+    row = wp.tid()
+    for joint in range(columns.shape[0]):
+        joint_f[row, joint] = efforts[row, columns[joint]]
 
 
 @wp.kernel(enable_backward=False)  # type: ignore[untyped-decorator]
@@ -27,11 +28,12 @@ def write_rows(  # type: ignore[no-untyped-def]
     joint_qd: wp.array2d[wp.float32],
 ):
     """Joint states of the masked rows, task order to engine order, and the mask Newton's reset wants."""
-    row, joint = wp.tid()
+    row = wp.tid()
     world_mask[row] = mask[row]
     if mask[row]:
-        joint_q[row, joint] = joint_pos[row, columns[joint]]
-        joint_qd[row, joint] = joint_vel[row, columns[joint]]
+        for joint in range(columns.shape[0]):
+            joint_q[row, joint] = joint_pos[row, columns[joint]]
+            joint_qd[row, joint] = joint_vel[row, columns[joint]]
 
 
 @wp.kernel(enable_backward=False)  # type: ignore[untyped-decorator]
@@ -43,9 +45,10 @@ def read_joints(  # type: ignore[no-untyped-def]
     joint_vel: wp.array2d[wp.float32],
 ):
     """Engine order to task order."""
-    row, joint = wp.tid()
-    joint_pos[row, columns[joint]] = joint_q[row, joint]
-    joint_vel[row, columns[joint]] = joint_qd[row, joint]
+    row = wp.tid()
+    for joint in range(columns.shape[0]):
+        joint_pos[row, columns[joint]] = joint_q[row, joint]
+        joint_vel[row, columns[joint]] = joint_qd[row, joint]
 
 
 @wp.kernel(enable_backward=False)  # type: ignore[untyped-decorator]
@@ -63,9 +66,11 @@ def latch_faults(  # type: ignore[no-untyped-def]
     """
     row = wp.tid()
     bits = overflow[row]
+    verdict = wp.float32(0.0)
     for i in range(joint_q.shape[1]):
-        if not wp.isfinite(joint_q[row, i]) or not wp.isfinite(joint_qd[row, i]):
-            bits = bits | NONFINITE
+        verdict += 0.0 * joint_q[row, i] + 0.0 * joint_qd[row, i]  # a number that is not finite makes it NaN
+    if not wp.isfinite(verdict):
+        bits = bits | NONFINITE
     if bits != 0:
         row_faults[row] = row_faults[row] | bits
         fault[0] = 1.0

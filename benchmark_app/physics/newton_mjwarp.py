@@ -78,6 +78,8 @@ class NewtonMjwarpBackend(SimBackend):
             nconmax=max(spec.max_contacts, 1),
             disable_contacts=spec.max_contacts == 0,
         )
+        # The kernels would print a line per row and step; `fault` reports the same once, and stops the run.
+        self._solver.mjw_model.opt.warn_overflow = 0
         self._state, self._control = model.state(), model.control()
         self._observables = self._solver.observables({self._solver.ObservableKind.OVERFLOW})
 
@@ -97,7 +99,7 @@ class NewtonMjwarpBackend(SimBackend):
         self._world_mask = wp.zeros(spec.num_envs + 1, dtype=wp.bool, device=model.device)
         self._row_faults = wp.zeros(spec.num_envs, dtype=wp.int32, device=model.device)
         self._fault_array = wp.zeros(1, dtype=wp.float32, device=model.device)
-        self._fault = wp.to_torch(self._fault_array)[0]
+        self._fault: torch.Tensor = wp.to_torch(self._fault_array)[0]
         self._read_joints()
         wp.synchronize_device(model.device)  # what Warp did on its own stream is visible to torch's from here on
 
@@ -158,7 +160,7 @@ class NewtonMjwarpBackend(SimBackend):
         rows = bits.nonzero()[0].tolist()
         if not rows:
             return "newton_mjwarp is sound"
-        import mujoco_warp
+        import mujoco_warp  # type: ignore[import-untyped]
 
         names = fault_names(int(np.bitwise_or.reduce(bits)), (mujoco_warp.OverflowType, SolverMuJoCo.OverflowBits))
         return (
@@ -209,7 +211,7 @@ class NewtonMjwarpBackend(SimBackend):
     def _launch_step(self, effort: torch.Tensor) -> None:
         wp.launch(
             write_efforts,
-            dim=self._shape,
+            dim=self.num_envs,
             inputs=[wp.from_torch(effort), self._columns],
             outputs=[self._joint_f],
             device=self._model.device,
@@ -230,7 +232,7 @@ class NewtonMjwarpBackend(SimBackend):
     def _launch_reset(self, mask: torch.Tensor, joint_pos: torch.Tensor, joint_vel: torch.Tensor) -> None:
         wp.launch(
             write_rows,
-            dim=self._shape,
+            dim=self.num_envs,
             inputs=[wp.from_torch(mask), wp.from_torch(joint_pos), wp.from_torch(joint_vel), self._columns],
             outputs=[self._world_mask, self._joint_q, self._joint_qd],
             device=self._model.device,
@@ -243,7 +245,7 @@ class NewtonMjwarpBackend(SimBackend):
         if not self._same_order:
             wp.launch(
                 read_joints,
-                dim=self._shape,
+                dim=self.num_envs,
                 inputs=[self._joint_q, self._joint_qd, self._columns],
                 outputs=[self._joint_pos, self._joint_vel],
                 device=self._model.device,

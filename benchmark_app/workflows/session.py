@@ -13,9 +13,9 @@ from benchmark_app.parent_link import ParentLink
 from benchmark_app.profiling.worker.startup import StartupPhases
 
 if TYPE_CHECKING:
-    from benchmark_app.config import Settings
     from benchmark_app.envs.torch_env import TorchEnv
     from benchmark_app.frameworks.base import Adapter
+    from benchmark_app.settings import Settings
 
 
 class Session:
@@ -74,7 +74,7 @@ class Session:
 
                 self._adapter = load_adapter(plain["framework"]["name"])
         with self._phases.phase("task_config"):
-            from benchmark_app.config import Settings
+            from benchmark_app.settings import Settings
 
             self.settings = settings = Settings.from_plain(plain)
         with self._phases.phase("app_launch"):

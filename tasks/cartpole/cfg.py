@@ -56,18 +56,18 @@ class CartpoleCfg(EnvCfg):
             found.append(f"max_effort={self.max_effort}: must be greater than 0")
         if not 0 < self.max_cart_position <= 4:
             found.append(f"max_cart_position={self.max_cart_position}: must be in (0, 4], the rail's half length")
-        if self.max_pole_angle is not None and self.max_pole_angle <= 0:
-            found.append(f"max_pole_angle={self.max_pole_angle}: must be greater than 0, or null")
-        for key in ("cart_position", "cart_velocity", "pole_angle", "pole_velocity"):
-            if (value := getattr(self, f"initial_{key}")) < 0:
-                found.append(f"initial_{key}={value}: must not be negative")
-        if self.initial_cart_position > self.max_cart_position:
+        elif self.initial_cart_position > self.max_cart_position:
             found.append(
                 f"initial_cart_position={self.initial_cart_position}: must not exceed "
                 f"max_cart_position={self.max_cart_position}"
             )
-        if self.max_pole_angle is not None and self.initial_pole_angle > self.max_pole_angle:
+        if self.max_pole_angle is not None and self.max_pole_angle <= 0:
+            found.append(f"max_pole_angle={self.max_pole_angle}: must be greater than 0, or null")
+        elif self.max_pole_angle is not None and self.initial_pole_angle > self.max_pole_angle:
             found.append(
                 f"initial_pole_angle={self.initial_pole_angle}: must not exceed max_pole_angle={self.max_pole_angle}"
             )
+        for key in ("cart_position", "cart_velocity", "pole_angle", "pole_velocity"):
+            if (value := getattr(self, f"initial_{key}")) < 0:
+                found.append(f"initial_{key}={value}: must not be negative")
         return found

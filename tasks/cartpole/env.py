@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -26,7 +26,7 @@ class CartpoleEnv(TorchEnv):
     """
 
     num_actions = 1
-    obs_groups_spec = {"policy": 4}  # noqa: RUF012 (every instance has the same)
+    obs_groups_spec: ClassVar = {"policy": 4}
     num_reset_randoms = 4
     recordable = True
 
@@ -95,7 +95,7 @@ class CartpoleEnv(TorchEnv):
     def initial_state(self, rows: torch.Tensor, uniform: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Uniform within plus and minus the initial ranges; see `TorchEnv.initial_state`."""
         first = (self._first_pos, self._first_vel)
-        self.launch(kernels.place, (self.num_envs, len(JOINTS)), uniform, self._ranges, *first)
+        self.launch(kernels.place, self.num_envs, rows, uniform, self._ranges, *first)
         return first
 
     def episode_success(self, state: TorchEnvState, env_ids: torch.Tensor) -> torch.Tensor:
@@ -106,7 +106,9 @@ class CartpoleEnv(TorchEnv):
     def conventions(cfg: CartpoleCfg) -> dict[str, Any]:
         """What numbers of this task mean, and where they differ from Isaac Lab's."""
         limit = cfg.max_pole_angle
-        ends = f"|cart position| > {cfg.max_cart_position} m" + ("" if limit is None else f" or |pole angle| > {limit} rad")
+        ends = f"|cart position| > {cfg.max_cart_position} m" + (
+            "" if limit is None else f" or |pole angle| > {limit} rad"
+        )
         return {
             "control_rate_hz": round(1.0 / cfg.control_dt, 6),
             "physics_dt_s": cfg.physics_dt,

@@ -1,15 +1,19 @@
 # No `from __future__ import annotations` here: Warp reads the annotations of a kernel as types.
 """Cartpole's arithmetic. Joint columns: 0 the slider, 1 the hinge."""
 
+import math
+
 import warp as wp
+
+PI = wp.constant(math.pi)
 
 
 @wp.func  # type: ignore[untyped-decorator]
 def wrapped(angle: wp.float32):  # type: ignore[no-untyped-def]
     """An angle in [-π, π)."""
-    turned = angle - 2.0 * wp.pi * wp.floor((angle + wp.pi) / (2.0 * wp.pi))
-    if turned >= wp.pi:  # rounding
-        turned = turned - 2.0 * wp.pi
+    turned = angle - 2.0 * PI * wp.floor((angle + PI) / (2.0 * PI))
+    if turned >= PI:  # rounding
+        turned = turned - 2.0 * PI
     return turned
 
 
@@ -70,12 +74,15 @@ def judge(  # type: ignore[no-untyped-def]
 
 @wp.kernel(enable_backward=False)  # type: ignore[untyped-decorator]
 def place(  # type: ignore[no-untyped-def]
+    rows: wp.array[wp.bool],
     uniform: wp.array2d[wp.float32],
     ranges: wp.array[wp.float32],
     joint_pos: wp.array2d[wp.float32],
     joint_vel: wp.array2d[wp.float32],
 ):
     """Joint states uniform within plus and minus the ranges: slider, hinge, their velocities."""
-    row, joint = wp.tid()
-    joint_pos[row, joint] = (2.0 * uniform[row, joint] - 1.0) * ranges[joint]
-    joint_vel[row, joint] = (2.0 * uniform[row, joint + 2] - 1.0) * ranges[joint + 2]
+    row = wp.tid()
+    if rows[row]:
+        for joint in range(2):
+            joint_pos[row, joint] = (2.0 * uniform[row, joint] - 1.0) * ranges[joint]
+            joint_vel[row, joint] = (2.0 * uniform[row, joint + 2] - 1.0) * ranges[joint + 2]

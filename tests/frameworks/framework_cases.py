@@ -66,7 +66,7 @@ def live_skrl(trainer: Any) -> Live:
         return agent.policy.act(inputs(obs), role="policy")[1]["mean_actions"]
 
     def value(obs: Obs) -> torch.Tensor:
-        return agent.value.act(inputs(obs), role="value")[0].squeeze(1)
+        return agent.value.net(inputs(obs)["states" if "critic" in obs else "observations"]).squeeze(1)
 
     return Live(agent.policy, agent.value, agent.optimizer, mean, value, rollout)
 

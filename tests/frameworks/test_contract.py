@@ -76,6 +76,5 @@ def test_mapping_names_every_parameter_once_with_a_reason_where_not_exact(name: 
         assert row.native or row.quality == "unsupported", row
 
 
-def test_of_the_default_description_skrl_changes_only_the_clipped_value_loss() -> None:
-    inexact = {row.parameter for row in load_adapter("skrl").mapping(PPOAgent()) if row.quality != "exact"}
-    assert inexact == {"clip_value_loss"}
+def test_the_default_description_is_exact(name: str) -> None:
+    assert {row.quality for row in load_adapter(name).mapping(PPOAgent())} == {"exact"}

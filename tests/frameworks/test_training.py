@@ -166,3 +166,45 @@ def test_all_libraries_start_from_the_same_networks_and_take_the_same_steps(tmp_
     for counts, steps_taken, start in found.values():
         assert (counts, steps_taken) == first[:2]
         assert equal(start, first[2])
+
+
+@pytest.mark.parametrize("critic", [False, True])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"learning_rate": 1e-2},
+        {"desired_kl": 1e-4},
+        {"clip_value_loss": False},
+        {"schedule": "fixed", "clip": 0.01, "learning_rate": 5e-3},
+        {"max_grad_norm": 0.05, "value_loss_coef": 0.3, "entropy_coef": 0.1},
+        {"activation": "tanh", "gamma": 0.9, "lam": 0.5, "init_noise_std": 0.3},
+    ],
+)
+def test_all_libraries_arrive_at_the_same_networks(tmp_path: Path, settings: dict[str, object], critic: bool) -> None:
+    """One description, one algorithm: from one seed they do the same arithmetic, as long as shuffling cannot matter.
+
+    With one minibatch it does not, and after one iteration the libraries have drawn the same random numbers.
+    """
+    agent = small_agent(iterations=1, rollout=16, epochs=10, minibatches=1, **settings)
+    found = []
+    for case in CASES:
+        _, live = train(case, tmp_path / case, env=PointEnv(16, critic=critic, actions=2), agent=agent)
+        found.append(sorted(parameters(live), key=lambda tensor: (tensor.shape, tensor.flatten().tolist())))
+    for other in found[1:]:
+        for expected, parameter in zip(found[0], other, strict=True):
+            torch.testing.assert_close(parameter, expected, atol=1e-4, rtol=0)
+
+
+def test_the_librarys_own_reward_curve_holds_no_bootstrap_values(name: str, tmp_path: Path) -> None:
+    """Whatever is added to a reward at a time limit is for learning only; returns in TensorBoard stay the task's."""
+
+    def value_everything_highly(live: Live) -> None:
+        with torch.no_grad():
+            list(live.critic.parameters())[-1].fill_(1000.0)
+
+    train(name, tmp_path, prepare=value_everything_highly)
+    log = EventAccumulator(str(tmp_path / "logs")).Reload()
+    rewards = [row.value for tag in log.Tags()["scalars"] if "reward" in tag.lower() for row in log.Scalars(tag)]
+    assert rewards
+    assert max(rewards) <= 5.0

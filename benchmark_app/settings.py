@@ -1,0 +1,210 @@
+"""The settings of a run: one dataclass per group, in plain data that parent and worker share.
+
+What each setting means is written beside it in `conf/`; `config.py` checks a composed configuration against these.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmark_app.envs.cfg import EnvCfg
+from benchmark_app.frameworks.agent import PPOAgent
+
+WORKFLOWS = ("startup", "runtime", "training", "play")
+
+
+class SettingError(Exception):
+    """A setting that cannot be used; the message is one line naming the setting, its value and what to type."""
+
+
+@dataclass(kw_only=True)
+class WorkflowCfg:
+    """`workflow=`: what is run."""
+
+    name: str
+    steps: list[str]
+
+    def problems(self) -> list[str]:
+        """Steps that are no workflows, or in an order that cannot work."""
+        if self.steps and self.steps == [name for name in WORKFLOWS if name in self.steps]:
+            return []
+        return [f"steps={self.steps}: must be some of {', '.join(WORKFLOWS)}, in this order"]
+
+
+@dataclass(kw_only=True)
+class FrameworkCfg:
+    """`framework=`: the RL library."""
+
+    name: str
+
+
+@dataclass(kw_only=True)
+class PhysicsCfg:
+    """`physics=`: the physics engine."""
+
+    name: str
+    integrator: str = "implicitfast"
+
+    def problems(self) -> list[str]:
+        """An integrator the engine does not have."""
+        allowed = ("implicitfast", "euler")
+        if self.integrator in allowed:
+            return []
+        return [f"integrator={self.integrator}: must be one of {', '.join(allowed)}"]
+
+
+@dataclass(kw_only=True)
+class RenderingCfg:
+    """`rendering=`: the renderer."""
+
+    name: str
+
+
+@dataclass(kw_only=True)
+class ProfilingCfg:
+    """`profiling=`: how time and resources are measured."""
+
+    name: str
+    mode: str
+    sample_period_s: float
+
+    def problems(self) -> list[str]:
+        """A mode or period that cannot be measured with."""
+        found = []
+        if self.mode != "host_return":
+            found.append(f"mode={self.mode}: must be host_return")
+        if not 0.05 <= self.sample_period_s <= 3600:
+            found.append(f"sample_period_s={self.sample_period_s}: must be from 0.05 to 3600")
+        return found
+
+
+@dataclass(kw_only=True)
+class TrainingCfg:
+    """`training.*`."""
+
+    warmup_iterations: int
+    checkpoint_interval: int
+
+
+@dataclass(kw_only=True)
+class PlayCfg:
+    """`play.*`."""
+
+    episodes: int
+    policy_batch: int
+    warmup_steps: int
+
+
+@dataclass(kw_only=True)
+class RuntimeCfg:
+    """`runtime.*`."""
+
+    steps: int
+    warmup_steps: int
+
+
+@dataclass(kw_only=True)
+class StartupCfg:
+    """`startup.*`."""
+
+    top_n: int
+
+
+@dataclass(kw_only=True)
+class LearningCfg:
+    """`learning.*`."""
+
+    ema_alpha: float
+    series: bool
+
+
+@dataclass(kw_only=True)
+class RunCfg:
+    """`run.*`."""
+
+    root: str
+    grace_s: float
+    reserve_mb: int
+
+
+@dataclass(kw_only=True)
+class WorkerCfg:
+    """`worker.*`."""
+
+    python: str | None
+    program: str | None
+    debug: bool
+
+
+@dataclass(kw_only=True)
+class Settings:
+    """Everything one run needs to know, checked and resolved."""
+
+    workflow: WorkflowCfg
+    framework: FrameworkCfg
+    agent: PPOAgent
+    task: EnvCfg
+    physics: PhysicsCfg
+    rendering: RenderingCfg
+    profiling: ProfilingCfg
+    seed: int
+    num_envs: int
+    device: str
+    threads: int
+    checkpoint: str | None
+    training: TrainingCfg
+    play: PlayCfg
+    runtime: RuntimeCfg
+    startup: StartupCfg
+    learning: LearningCfg
+    run: RunCfg
+    worker: WorkerCfg
+    presets: list[str] = field(default_factory=list)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the settings as plain JSON data, which `from_plain` reads back."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_plain(cls, data: dict[str, Any]) -> Settings:
+        """Rebuild settings that were checked before; no check is repeated."""
+        groups = {
+            name: kind(**data[name])
+            for name, kind in {**GROUPS, "task": task_cfg_class(data["task"]["module"])}.items()
+        }
+        return cls(**{**data, **groups})
+
+
+GROUPS: dict[str, type[Any]] = {
+    "workflow": WorkflowCfg,
+    "framework": FrameworkCfg,
+    "agent": PPOAgent,
+    "physics": PhysicsCfg,
+    "rendering": RenderingCfg,
+    "profiling": ProfilingCfg,
+    "training": TrainingCfg,
+    "play": PlayCfg,
+    "runtime": RuntimeCfg,
+    "startup": StartupCfg,
+    "learning": LearningCfg,
+    "run": RunCfg,
+    "worker": WorkerCfg,
+}
+
+
+def task_cfg_class(module: str) -> type[EnvCfg]:
+    """Return the settings class of a task module.
+
+    Raises:
+        SettingError: The module cannot be imported or is no task.
+    """
+    try:
+        cfg = importlib.import_module(module).Cfg
+    except Exception as error:  # a task module is a user's code and may fail in any way
+        raise SettingError(f"task.module={module}: cannot be used as a task ({error})") from error
+    if not (isinstance(cfg, type) and issubclass(cfg, EnvCfg)):
+        raise SettingError(f"task.module={module}: its Cfg must be a subclass of benchmark_app.envs.cfg.EnvCfg")
+    return cfg

@@ -1,0 +1,124 @@
+"""What the profiling hooks cost: switched on and off for alternate iterations of one training run.
+
+    python benchmarks/hook_overhead.py [--frameworks rsl_rl skrl] [--pairs 400] [--num-envs 64]
+
+On: everything a real run does (step timing, episode accounting read out, journal line). Off: the library's loop steps
+the environment directly. Each pair's order is drawn at random; the ratio is taken pair by pair and its interval is a
+bootstrap of the median. Bar: the upper end of the 95 % interval is at most 1.01.
+"""
+
+import argparse
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+BAR = 1.01
+
+
+class SwitchedHooks:
+    """The real hooks in half of the iterations, nothing in the other half, and a clock around both."""
+
+    def __init__(self, recorder, env, pairs):
+        self._recorder = recorder
+        self._bare_step = env.step
+        order = random.Random(0)
+        self._plan = [on for _ in range(pairs + 1) for on in order.choice([(True, False), (False, True)])]
+        self.seconds = []
+        self._begun = time.perf_counter()
+        self._switch()
+
+    def _switch(self):
+        self._on = len(self.seconds) < len(self._plan) and self._plan[len(self.seconds)]
+        self._step = self._recorder.env_step if self._on else self._bare_step
+
+    def env_step(self, actions):
+        return self._step(actions)
+
+    def rollout_ended(self):
+        if self._on:
+            self._recorder.rollout_ended()
+
+    def iteration_ended(self, save):
+        if self._on:
+            self._recorder.iteration_ended(save)
+        now = time.perf_counter()
+        self.seconds.append(now - self._begun)
+        self._begun = now
+        self._switch()
+
+    def ratios(self):
+        """Seconds with hooks over seconds without, pair by pair; the first pair is warm-up."""
+        found = []
+        for first in range(2, len(self._plan), 2):
+            on, off = self.seconds[first : first + 2]
+            if not self._plan[first]:
+                on, off = off, on
+            found.append(on / off)
+        return found
+
+
+class Silent:
+    """Stands for the pipe to a supervisor that never asks for anything."""
+
+    stop_requested = False
+
+
+def measure(framework: str, pairs: int, num_envs: int) -> bool:
+    """Train once with switched hooks; print and judge the ratio."""
+    import numpy as np
+    from benchmark_app.tasks.cartpole import Cfg
+
+    from benchmark_app.envs.make import make_env
+    from benchmark_app.frameworks.agent import PPOAgent
+    from benchmark_app.frameworks.base import TrainingRun
+    from benchmark_app.frameworks.registry import load_adapter
+    from benchmark_app.journal import JournalWriter
+    from benchmark_app.workflows.device import apply_threads
+    from benchmark_app.workflows.training import TrainingRecorder
+
+    adapter = load_adapter(framework)
+    apply_threads(1)
+    env = make_env(Cfg(), "newton_mjwarp", num_envs, "cpu")
+    env.seed(1)
+    env.reset()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with JournalWriter(folder / "journal.jsonl") as journal:
+            recorder = TrainingRecorder(env, journal, Silent(), folder, 0)
+            hooks = SwitchedHooks(recorder, env, pairs)
+            agent = PPOAgent(iterations=2 * (pairs + 1))
+            adapter.train(env, TrainingRun(agent=agent, seed=1, checkpoint_dir=folder, log_dir=folder), hooks)
+    ratios = np.array(hooks.ratios())
+    draws = np.random.default_rng(0).choice(ratios, (4000, len(ratios)))
+    low, high = np.quantile(np.median(draws, axis=1), [0.025, 0.975])
+    met = high <= BAR
+    print(
+        f"{framework:<8} {len(ratios)} pairs  ratio {np.median(ratios):.4f}  95 % interval {low:.4f} to {high:.4f}"
+        f"  bar {BAR}: {'met' if met else 'MISSED'}"
+    )
+    return met
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--frameworks", nargs="*", default=["rsl_rl", "skrl"])
+    parser.add_argument("--pairs", type=int, default=400)
+    parser.add_argument("--num-envs", type=int, default=64)
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        return 0 if measure(arguments.one, arguments.pairs, arguments.num_envs) else 1
+    # One library per process: they change torch's global state under one another.
+    size = ["--pairs", str(arguments.pairs), "--num-envs", str(arguments.num_envs)]
+    statuses = [
+        subprocess.run([sys.executable, __file__, "--one", framework, *size], check=False).returncode
+        for framework in arguments.frameworks
+    ]
+    return max(statuses)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

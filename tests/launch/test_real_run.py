@@ -1,0 +1,121 @@
+"""Whole runs on the real engine with the real libraries, small."""
+
+import re
+
+import pytest
+
+from benchmark_app.bundle.read import read_bundle_file
+from benchmark_app.frameworks.registry import FRAMEWORKS
+
+pytestmark = pytest.mark.engine
+
+SMALL = (
+    "num_envs=16",
+    "agent.iterations=6",
+    "play.episodes=20",
+    "play.policy_batch=16",
+    "runtime.steps=60",
+    "device=cpu",
+)
+
+
+@pytest.mark.parametrize("framework", sorted(FRAMEWORKS))
+def test_the_main_job_leaves_four_true_bundles(app, framework):
+    code, out, err = app.run(f"framework={framework}", *SMALL, "seed=3")
+    assert code == 0, err
+    startup, runtime, training, play = (app.bundle(name) for name in ("startup", "runtime", "training", "play"))
+    for bundle in (startup, runtime, training, play):
+        assert bundle.run.status == "completed"
+        assert bundle.run.seed == 3
+        assert bundle.run.config.physics_backend == "newton_mjwarp"
+        assert bundle.versions.newton
+        assert bundle.versions.isaaclab == ""
+        assert "synthetic" not in bundle.extra
+    assert (training.run.framework, play.run.framework, runtime.run.framework) == (framework, framework, None)
+
+    names = ["python_imports", "task_config", "app_launch", "env_creation", "first_step"]
+    assert list(startup.phases) == names
+    assert all(phase.total_time_s > 0 for phase in startup.phases.values())
+    assert all(len(startup.phases[name].top_functions) > 0 for name in names)
+    assert any(row.name.startswith("warp.") for row in startup.phases["env_creation"].top_functions)
+
+    assert runtime.runtime.iterations_completed == 60 + 50
+    assert runtime.runtime.environment_step_timing.environment_step_calls == 60
+    assert runtime.runtime.environment_step_timing.warmup_steps == 50
+    assert runtime.runtime.steps_per_iteration == 16
+
+    loop = training.runtime
+    assert (training.run.max_iterations, loop.iterations_completed) == (6, 6)
+    assert loop.steps_per_iteration == 16 * 16
+    assert loop.environment_step_timing.environment_step_calls == 16 * 4  # two of six iterations are warm-up
+    assert loop.environment_step_timing.environment_step_fps.mean > loop.collection_fps.mean > loop.total_fps.mean
+    assert training.extra["warmup_iterations"] == 2
+    assert 0 < training.extra["hook_time_fraction"] < 0.05
+    assert training.extra["threads"] == 1
+    assert training.extra["kernel_cache"] in ("warm", "cold")
+    assert len(training.learning.reward.series_per_iter) == 6
+    assert training.resources.devices == {}
+    assert training.resources.ram_gb.peak > 0.1
+
+    assert play.extra["n_episodes"] == 20
+    assert play.checkpoint_path == training.checkpoint_path
+    assert play.ep_length.peak <= 300
+
+    logs = app.run_dir / "logs"
+    assert list((logs / "training").rglob("events.out.tfevents*"))
+    assert (logs / "training.log").stat().st_size > 0
+    assert "Warp" not in out + err  # library chatter belongs in the log
+    assert re.search(r"training +completed +6/6 iterations", out)
+    assert app.manifest()["diagnostics"]["training"]["backend_type"] == "NewtonMjwarpBackend"
+    app.assert_clean()
+
+
+@pytest.mark.parametrize("framework", sorted(FRAMEWORKS))
+def test_the_same_seed_gives_bitwise_the_same_learning_curve_and_another_does_not(app, framework):
+    def curve(name, seed):
+        app.run_dir = app.folder / name
+        small = ("workflow=training", "num_envs=16", "agent.iterations=8", "device=cpu")
+        code, _, err = app.run(f"framework={framework}", *small, f"seed={seed}")
+        assert code == 0, err
+        learning = app.bundle("training").learning
+        return learning.reward.series_per_iter, learning.ep_length.series_per_iter
+
+    first = curve("first", 5)
+    assert curve("second", 5) == first
+    assert curve("third", 6) != first
+
+
+def test_an_earlier_checkpoint_plays_the_same_whatever_the_number_of_environments(app):
+    assert app.run("workflow=training", "num_envs=16", "agent.iterations=4", "device=cpu")[0] == 0
+    checkpoint = app.bundle("training").checkpoint_path
+    results = []
+    for num_envs in (4, 32):
+        app.run_dir = app.folder / f"play {num_envs}"
+        code, _, err = app.run("workflow=play", f"checkpoint={checkpoint}", f"num_envs={num_envs}", "play.episodes=24")
+        assert code == 0, err
+        journal = (app.run_dir / "journal" / "play.worker.jsonl").read_text()
+        results.append(sorted(re.findall(r'"index":(\d+),"reward":([^,]+),"length":(\d+)', journal)))
+        assert read_bundle_file(app.run_dir / "play.json").bundle.extra["n_episodes"] == 24
+    assert results[0] == results[1]
+
+
+def test_a_checkpoint_of_another_library_is_refused_before_anything_is_played(app):
+    assert app.run("workflow=training", "num_envs=16", "agent.iterations=3", "device=cpu")[0] == 0
+    checkpoint = app.bundle("training").checkpoint_path
+    app.run_dir = app.folder / "play"
+    code, out, _ = app.run("workflow=play", "framework=skrl", f"checkpoint={checkpoint}", "device=cpu")
+    assert code == 2
+    assert "checkpoint=" in out
+    assert not (app.run_dir / "play.json").exists()
+
+
+def test_a_device_that_is_not_there_is_refused_by_the_worker(app):
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("there is a CUDA device here")
+    code, out, _ = app.run("device=cuda")
+    assert code == 2
+    assert "device=cuda: " in out
+    assert "set device=cpu" in out
+    assert list(app.run_dir.glob("*.json")) == [app.run_dir / "run.json"]
