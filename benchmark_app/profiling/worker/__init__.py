@@ -1,0 +1,1 @@
+"""Measuring inside the worker."""
