@@ -130,10 +130,10 @@ def test_the_physics_agrees_with_the_textbook_equations():
 
 @pytest.mark.engine
 def test_the_force_is_the_clamped_action_times_a_hundred_newtons_on_the_cart_alone():
-    env = put(make(4))
-    velocity = act(env, 0.5, 1.0, 7.0, -1.0).obs["policy"][:, 3]
-    assert velocity[1] == velocity[2] == -velocity[3]
-    assert env.control.tolist() == [[50.0, 0.0], [100.0, 0.0], [100.0, 0.0], [-100.0, 0.0]]
+    env = put(make(5))
+    velocity = act(env, 0.5, 1.0, 7.0, -1.0, -7.0).obs["policy"][:, 3]
+    assert velocity[1] == velocity[2] == -velocity[3] == -velocity[4]
+    assert env.control.tolist() == [[50.0, 0.0], [100.0, 0.0], [100.0, 0.0], [-100.0, 0.0], [-100.0, 0.0]]
     # m·dv/dt = F - 10·v for a cart whose pole hardly moved: the pole's mass counts in part.
     assert velocity[1] == pytest.approx(100.0 * DT / (CART + POLE / 4), rel=0.15)
 
