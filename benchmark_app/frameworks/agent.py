@@ -23,7 +23,7 @@ class PPOAgent:
     gamma: float = 0.99
     lam: float = 0.95
     clip: float = 0.2
-    clip_value_loss: bool = True
+    clip_value_loss: bool = False
     value_loss_coef: float = 1.0
     entropy_coef: float = 0.005
     max_grad_norm: float = 1.0

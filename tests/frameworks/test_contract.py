@@ -63,7 +63,7 @@ def test_registry_names_are_the_adapters_names() -> None:
     "settings",
     [
         {},
-        {"schedule": "fixed", "clip_value_loss": False},
+        {"schedule": "fixed", "clip_value_loss": True},
         {"normalize_observations": True, "timeout_bootstrap": "stock", "activation": "tanh"},
     ],
 )
