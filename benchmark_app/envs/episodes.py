@@ -77,7 +77,10 @@ class EpisodeLog:
         chunks, dropped = list(self._chunks), self._dropped
         self._chunks.clear()
         self._size = self._dropped = 0
-        tally = torch.cat([tally for _, tally, _ in chunks] or [torch.empty(3, 0)], 1)
+        if not chunks:
+            none = torch.empty(0, dtype=torch.int64)
+            return Episodes(returns=none.float(), lengths=none, success=None, rows=none, index=none, dropped=dropped)
+        tally = torch.cat([tally for _, tally, _ in chunks], 1)
         flags = [success for _, _, success in chunks if success is not None]
         if flags:
             tally = torch.cat((tally, torch.cat(flags).unsqueeze(0)))
@@ -87,6 +90,6 @@ class EpisodeLog:
             returns=tally[1].float(),
             index=tally[2].long(),
             success=tally[3].bool() if flags else None,
-            rows=torch.from_numpy(np.concatenate([np.empty(0, dtype=np.int64), *(rows for rows, _, _ in chunks)])),
+            rows=torch.from_numpy(np.concatenate([rows for rows, _, _ in chunks])),
             dropped=dropped,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import torch
@@ -47,10 +47,13 @@ class TrainingRecorder:
         self._link = link
         self._checkpoint_dir = checkpoint_dir
         self._checkpoint_interval = checkpoint_interval
-        self._episodes: deque[tuple[float, float, float | None]] = deque(maxlen=WINDOW)
+        self._returns: deque[float] = deque(maxlen=WINDOW)
+        self._lengths: deque[int] = deque(maxlen=WINDOW)
+        self._successes: deque[bool] = deque(maxlen=WINDOW)
         self._env_step_s: list[float] = []
         self._begun = 0.0
         self._collected = 0.0
+        self._hook_s = 0.0  # what `iteration_ended` took last time; known only once its line is written
         self._cost_per_step = self._measure_cost()
 
     def env_step(self, actions: torch.Tensor) -> TorchEnvState:
@@ -77,9 +80,10 @@ class TrainingRecorder:
         """Record the iteration, and save a checkpoint when one is due; both outside the timed intervals."""
         ended = time.perf_counter()
         episodes = self._env.drain_episodes()
-        returns, lengths = episodes.returns.tolist(), episodes.lengths.tolist()
-        successes = [None] * len(returns) if episodes.success is None else episodes.success.tolist()
-        self._episodes.extend(zip(returns, lengths, successes, strict=True))
+        self._returns.extend(episodes.returns.tolist())
+        self._lengths.extend(episodes.lengths.tolist())
+        if episodes.success is not None:
+            self._successes.extend(episodes.success.tolist())
         steps = len(self._env_step_s)
         event = Iteration(
             t=time.monotonic(),
@@ -88,16 +92,17 @@ class TrainingRecorder:
             iteration_s=ended - self._begun,
             collection_s=self._collected - self._begun,
             learning_s=ended - self._collected,
-            hook_s=steps * self._cost_per_step + (time.perf_counter() - ended),
+            hook_s=steps * self._cost_per_step + self._hook_s,
             env_step_s=self._env_step_s,
-            episodes=len(returns),
-            reward=_mean([episode[0] for episode in self._episodes]),
-            ep_length=_mean([episode[1] for episode in self._episodes]),
-            success_rate=_mean([float(episode[2]) for episode in self._episodes if episode[2] is not None]),
+            episodes=len(episodes),
+            reward=_mean(self._returns),
+            ep_length=_mean(self._lengths),
+            success_rate=_mean(self._successes),
         )
         self._journal.append(event)
         self.completed += 1
         self._env_step_s = []
+        self._hook_s = time.perf_counter() - ended
         if self._checkpoint_interval and self.completed % self._checkpoint_interval == 0:
             path = save(self._checkpoint_dir / f"iteration_{self.completed}")
             self._journal.append(CheckpointSaved(t=time.monotonic(), path=str(path), iteration=self.completed))
@@ -116,7 +121,7 @@ class TrainingRecorder:
         return cost
 
 
-def _mean(values: list[float]) -> float | None:
+def _mean(values: Collection[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
