@@ -11,6 +11,7 @@ import yaml
 
 from benchmark_app import config
 from benchmark_app.cli import main
+from benchmark_app.frameworks.agent import PPOAgent
 from benchmark_app.settings import GROUPS, Settings, task_cfg_class
 from tests.conftest import ROOT, SYNTHETIC
 
@@ -120,6 +121,10 @@ def test_the_shared_description_of_cartpole_is_the_documented_one():
     assert (agent.gamma, agent.lam, agent.clip, agent.entropy_coef) == (0.99, 0.95, 0.2, 0.005)
     assert (agent.value_loss_coef, agent.max_grad_norm) == (1.0, 1.0)
     assert (agent.hidden_layers, agent.activation, agent.timeout_bootstrap) == ([32, 32], "elu", "exact")
+
+
+def test_the_agent_file_and_its_dataclass_agree():
+    assert settings().agent == PPOAgent()
 
 
 def test_every_setting_in_every_file_is_explained():
