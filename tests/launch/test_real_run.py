@@ -109,12 +109,15 @@ def test_a_checkpoint_of_another_library_is_refused_before_anything_is_played(ap
     assert not (app.run_dir / "play.json").exists()
 
 
-def test_a_device_that_is_not_there_is_refused_by_the_worker(app):
+@pytest.mark.parametrize("workflow", ["all", "training", "play"])
+def test_a_device_that_is_not_there_is_refused_by_the_worker_of_every_workflow(app, workflow):
     import torch
 
     if torch.cuda.is_available():
         pytest.skip("there is a CUDA device here")
-    code, out, _ = app.run("device=cuda")
+    (app.folder / "policy.pt").write_text("")
+    checkpoint = [f"checkpoint={app.folder / 'policy.pt'}"] if workflow == "play" else []
+    code, out, _ = app.run(f"workflow={workflow}", *checkpoint, "device=cuda")
     assert code == 2
     assert "device=cuda: " in out
     assert "set device=cpu" in out

@@ -1,0 +1,51 @@
+"""What only a machine with an NVIDIA GPU can show: `make test-gpu`."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.engine,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no CUDA device here"),
+]
+
+
+@pytest.mark.parametrize("framework", ["rsl_rl", "skrl"])
+def test_the_main_job_runs_on_cuda_and_measures_the_device_it_used(app, framework):
+    small = ("num_envs=64", "agent.iterations=6", "play.episodes=20", "runtime.steps=200")
+    code, _, err = app.run(f"framework={framework}", *small, timeout=280)
+    assert code == 0, err
+    for workflow in ("runtime", "training", "play"):
+        bundle = app.bundle(workflow)
+        assert bundle.run.status == "completed"
+        assert bundle.extra["device"] == "cuda:0"
+        assert bundle.extra["gpu_measured"] is True
+        assert bundle.resources.gpu_mem_gb.peak > 0
+        assert "0" in bundle.resources.devices
+        assert len(bundle.hardware.gpu_devices) == torch.cuda.device_count()
+
+
+def test_a_device_index_beyond_the_last_is_refused(app):
+    code, out, _ = app.run(f"device=cuda:{torch.cuda.device_count()}", "workflow=runtime")
+    assert code == 2
+    assert "this process sees" in out
+
+
+def test_resetting_rows_on_cuda_leaves_the_others_unchanged():
+    from benchmark_app.envs.make import make_env
+    from benchmark_app.tasks.cartpole import Cfg
+
+    env = make_env(Cfg(), "newton_mjwarp", 32, "cuda:0")
+    env.seed(1)
+    env.reset()
+    for _ in range(5):
+        env.step(torch.rand(32, 1, device="cuda:0") * 2 - 1)
+    before = env.state.obs["policy"].clone()
+    rows = torch.tensor([3, 17], device="cuda:0")
+    after, _ = env.reset(rows)
+    others = torch.ones(32, dtype=torch.bool, device="cuda:0")
+    others[rows] = False
+    assert torch.equal(after["policy"][others], before[others])
+    assert not torch.equal(after["policy"][rows], before[rows])
+    env.close()
