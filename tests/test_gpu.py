@@ -33,8 +33,9 @@ def test_a_device_index_beyond_the_last_is_refused(app):
 
 
 def test_resetting_rows_on_cuda_leaves_the_others_unchanged():
-    from benchmark_app.envs.make import make_env
     from benchmark_app.tasks.cartpole import Cfg
+
+    from benchmark_app.envs.make import make_env
 
     env = make_env(Cfg(), "newton_mjwarp", 32, "cuda:0")
     env.seed(1)
