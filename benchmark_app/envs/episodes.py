@@ -22,26 +22,42 @@ def stream_seed(stream: str, seed: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Episodes:
-    """Finished episodes, in the order in which they finished. All tensors are on the CPU.
+    """Finished episodes, in the order in which they finished, on the CPU. Columns are made when they are asked for.
 
     Attributes:
-        returns: float32 `[K]`, undiscounted sum of rewards.
-        lengths: int64 `[K]`, control steps.
+        tally: float64 `[3, K]`: lengths, returns, numbers.
         success: bool `[K]`, or None where the task reports none.
-        rows: int64 `[K]`, the rows that played them.
-        index: int64 `[K]`, numbers of the episodes: row r plays r, r+N, r+2N, … from the last seeding on.
+        played_in: The rows that played them, in parts.
         dropped: Episodes that finished earlier but were lost, because nobody asked for so long.
     """
 
-    returns: torch.Tensor
-    lengths: torch.Tensor
+    tally: torch.Tensor
     success: torch.Tensor | None
-    rows: torch.Tensor
-    index: torch.Tensor
+    played_in: list[np.ndarray]
     dropped: int
 
     def __len__(self) -> int:
-        return len(self.returns)
+        return self.tally.shape[1]
+
+    @property
+    def lengths(self) -> torch.Tensor:
+        """int64 `[K]`, control steps."""
+        return self.tally[0].long()
+
+    @property
+    def returns(self) -> torch.Tensor:
+        """float32 `[K]`, undiscounted sum of rewards."""
+        return self.tally[1].float()
+
+    @property
+    def index(self) -> torch.Tensor:
+        """int64 `[K]`, numbers of the episodes: row r plays r, r+N, r+2N, … from the last seeding on."""
+        return self.tally[2].long()
+
+    @property
+    def rows(self) -> torch.Tensor:
+        """int64 `[K]`, the rows that played them."""
+        return torch.from_numpy(np.concatenate([np.empty(0, dtype=np.int64), *self.played_in]))
 
 
 class EpisodeLog:
@@ -77,19 +93,14 @@ class EpisodeLog:
         chunks, dropped = list(self._chunks), self._dropped
         self._chunks.clear()
         self._size = self._dropped = 0
+        rows = [rows for rows, _, _ in chunks]
         if not chunks:
-            none = torch.empty(0, dtype=torch.int64)
-            return Episodes(returns=none.float(), lengths=none, success=None, rows=none, index=none, dropped=dropped)
+            return Episodes(tally=torch.empty(3, 0), success=None, played_in=rows, dropped=dropped)
         tally = torch.cat([tally for _, tally, _ in chunks], 1)
         flags = [success for _, _, success in chunks if success is not None]
-        if flags:
-            tally = torch.cat((tally, torch.cat(flags).unsqueeze(0)))
-        tally = tally.cpu()
-        return Episodes(
-            lengths=tally[0].long(),
-            returns=tally[1].float(),
-            index=tally[2].long(),
-            success=tally[3].bool() if flags else None,
-            rows=torch.from_numpy(np.concatenate([rows for rows, _, _ in chunks])),
-            dropped=dropped,
-        )
+        if not flags:
+            return Episodes(tally=tally.cpu(), success=None, played_in=rows, dropped=dropped)
+        if tally.is_cuda:  # one read of the device for both
+            tally = torch.cat((tally, torch.cat(flags).unsqueeze(0))).cpu()
+            return Episodes(tally=tally, success=tally[3].bool(), played_in=rows, dropped=dropped)
+        return Episodes(tally=tally, success=torch.cat(flags), played_in=rows, dropped=dropped)

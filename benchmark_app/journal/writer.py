@@ -9,6 +9,8 @@ from types import TracebackType
 
 from .events import Event
 
+_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+
 
 class JournalWriter:
     """Appends events to one file. Each line reaches the operating system before `append` returns.
@@ -35,7 +37,7 @@ class JournalWriter:
             ValueError: The event holds NaN or an infinite number.
             OSError: The line could not be written whole (full disk); nothing of it stays in the file.
         """
-        line = json.dumps({"kind": event.kind, **vars(event)}, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+        line = _ENCODER.encode({"kind": event.kind, **vars(event)}).encode() + b"\n"
         try:
             view = memoryview(line)
             while view:
