@@ -1,7 +1,5 @@
 """`python -m benchmark_app`."""
 
-import sys
+from benchmark_app.cli import entry
 
-from benchmark_app.cli import main
-
-sys.exit(main())
+entry()

@@ -2,11 +2,42 @@
 
 from __future__ import annotations
 
+import os
 import sys
+
+import benchmark_app
+
+# `python -m` puts the current folder first: a user's json.py or hydra.py would shadow the real ones. In a checkout the
+# current folder may be what this package is imported from, and then it stays.
+if sys.path and sys.path[0] == os.getcwd() != os.path.dirname(os.path.dirname(benchmark_app.__file__)):
+    del sys.path[0]
+
+import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 from benchmark_app.refusal import REFUSED, refuse
+
+
+def entry() -> NoReturn:
+    """Be a program: set up signals and streams, run `main`, and end with its exit status."""
+    # Until a run watches its signals, Ctrl-C simply ends the process, without a traceback through half an import.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # Started without standard streams, the first files opened would take their place and receive what is printed.
+    while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(fd)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (lives as long as the process)
+        getattr(sys, name).reconfigure(errors="replace")
+    status = main()
+    try:
+        sys.stdout.flush()
+    except OSError:  # nobody is listening any more; the results are on disk
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(status)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -22,6 +53,12 @@ def main(argv: list[str] | None = None) -> int:
     first = arguments[0] if arguments else ""
     if first in VERBS:
         return VERBS[first](arguments[1:])
+    if first == "--version":
+        print(f"benchmark_app {benchmark_app.__version__}")
+        return 0
+    for argument in arguments:
+        if argument in VERBS:
+            return refuse(f"{argument}: a verb comes first and takes no settings: python -m benchmark_app {argument} …")
     if first and "=" not in first and not first.startswith(("-", "~", "+")):
         return refuse(f"{first}: no such verb; known: {', '.join(VERBS)}; settings are written KEY=VALUE")
 
@@ -35,6 +72,8 @@ def _validate(arguments: list[str]) -> int:
 
     if not arguments or arguments[0].startswith("-"):
         return _usage("validate PATH...", "Check result files, or every result file below a folder.", arguments)
+    if "" in arguments:
+        return refuse("validate '': give the path of a file or folder")
     return validate_paths(arguments)
 
 

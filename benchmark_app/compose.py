@@ -6,23 +6,29 @@ import dataclasses
 import os
 import re
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
 from hydra import compose, initialize_config_dir, version
-from hydra._internal.utils import _run_hydra, get_args_parser
+from hydra._internal.hydra import Hydra
+from hydra._internal.utils import _run_hydra, create_automatic_config_search_path, get_args_parser
 from hydra.conf import HydraConf
+from hydra.core.config_search_path import SearchPathQuery
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
 from benchmark_app import config
 from benchmark_app.config import unknown_key
 from benchmark_app.launch.application import run
 from benchmark_app.launch.run_directory import HydraRecord
 from benchmark_app.refusal import refuse
-from benchmark_app.settings import GROUPS, SettingError
+from benchmark_app.settings import GROUPS, SettingError, Settings
 
 HYDRA_VERSION = "1.3"
 NAMED_GROUPS = ("workflow", "framework", "task", "physics", "rendering", "profiling")
@@ -41,17 +47,6 @@ def run_application(arguments: list[str]) -> int:
     Returns:
         Exit status; of a sweep the worst one.
     """
-    statuses: list[int] = []
-
-    def task(composed: DictConfig) -> None:
-        hydra = HydraConfig.get()
-        try:
-            statuses.append(_run_once(composed, hydra))
-        except SettingError as error:
-            statuses.append(refuse(str(error)))
-        if statuses[-1] > 128 and hydra.mode.name == "MULTIRUN":
-            raise KeyboardInterrupt  # the user stopped this run, and with it the sweep
-
     version.setbase(HYDRA_VERSION)
     OmegaConf.register_new_resolver("token", lambda: secrets.token_hex(4), use_cache=True, replace=True)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises its errors, for us to put into one line
@@ -59,23 +54,75 @@ def run_application(arguments: list[str]) -> int:
     parser.error = _usage_error  # type: ignore[method-assign]
     try:
         args = parser.parse_intermixed_args(arguments)  # options and settings in any order
-        _run_hydra(args=args, args_parser=parser, task_function=task, config_path=str(conf_dir()), config_name="config")
-    except (HydraException, OmegaConfBaseException, SettingError) as error:
+        if args.experimental_rerun is not None or (args.package is not None and args.cfg is None):
+            _usage_error("--experimental-rerun and --package do nothing here")
+        asked = (args.multirun, args.cfg, args.help, args.hydra_help, args.info, args.shell_completion)
+        ready = None if any(asked) else _compose_once(args)
+    except (HydraException, OmegaConfBaseException, SettingError, OSError, ValueError, TypeError, YAMLError) as error:
         return refuse(explain(error, arguments))
+    if ready is None:
+        return _run_hydra_itself(parser, args, arguments)
+    try:
+        return run(*ready)
+    except SettingError as error:
+        return refuse(str(error))
+
+
+def _compose_once(args: Any) -> tuple[Settings, Path, HydraRecord]:
+    """Compose and check one run, without making anything: a run that is refused leaves no trace.
+
+    Hydra's own way would make the run directory first.
+    """
+    path = create_automatic_config_search_path(None, None, args.config_path or str(conf_dir()))
+    if args.config_dir is not None:
+        folder = Path(args.config_dir).absolute()
+        if not folder.is_dir():
+            raise SettingError(f"--config-dir {args.config_dir}: no such folder")
+        path.prepend("command-line", f"file://{folder}", anchor=SearchPathQuery(provider="schema"))
+    hydra = Hydra.create_main_hydra2(task_name="benchmark_app", config_search_path=path)
+    try:
+        composed = hydra.compose_config(
+            args.config_name or "config", args.overrides, run_mode=RunMode.RUN, with_log_configuration=False
+        )
+        HydraConfig.instance().set_config(composed)
+        if not str(composed.hydra.run.dir).strip():
+            raise SettingError("hydra.run.dir=: must name a folder, or be left out")
+        directory = Path(str(composed.hydra.run.dir)).absolute()
+        with open_dict(composed):
+            hydra_part = composed.pop("hydra")
+        return _checked(composed, hydra_part, directory)
+    finally:
+        GlobalHydra.instance().clear()
+
+
+def _run_hydra_itself(parser: Any, args: Any, arguments: list[str]) -> int:
+    """Leave sweeps, `--help` and its like to Hydra."""
+    statuses: list[int] = []
+
+    def task(composed: DictConfig) -> None:
+        hydra = HydraConfig.get()
+        directory = Path(hydra.runtime.output_dir)
+        try:
+            statuses.append(run(*_checked(composed, hydra, directory)))
+        except SettingError as error:
+            statuses.append(refuse(str(error)))
+            with suppress(OSError):
+                directory.rmdir()  # Hydra made it; it is empty
+        if statuses[-1] > 128:
+            raise KeyboardInterrupt  # the user stopped this run, and with it the sweep
+
+    try:
+        _run_hydra(args=args, args_parser=parser, task_function=task, config_path=str(conf_dir()), config_name="config")
     except BrokenPipeError:  # the reader of `--help` has seen enough
         return 0
-    except OSError as error:  # Hydra makes the run directory before it calls us
-        if statuses:
-            raise
-        return refuse(f"hydra.run.dir={error.filename}: cannot be made ({error.strerror}); set run.root=FOLDER")
-    except (ValueError, TypeError) as error:  # Hydra's own, for options and choices of the wrong kind
-        if statuses:
-            raise
-        return refuse(explain(error, arguments))
     except KeyboardInterrupt:
         return statuses[-1] if statuses else 130
     except SystemExit as done:  # `--help` and its like
         return int(done.code or 0)
+    except Exception as error:
+        if statuses:
+            raise  # a run began: this is no mistake in what was typed
+        return refuse(explain(error, arguments))
     return max(statuses, default=0)
 
 
@@ -83,27 +130,41 @@ def _usage_error(message: str) -> NoReturn:
     raise SettingError(f"{message}; see python -m benchmark_app --help")
 
 
-def _run_once(composed: DictConfig, hydra: Any) -> int:
-    """Check one composed configuration and run it in its run directory."""
+def _checked(composed: DictConfig, hydra: Any, directory: Path) -> tuple[Settings, Path, HydraRecord]:
+    """Check one composed configuration; return what `run` needs.
+
+    Raises:
+        SettingError: Something in it cannot work.
+    """
     choices = hydra.runtime.choices
     for group in NAMED_GROUPS:
+        name = OmegaConf.select(composed, f"{group}.name")
+        if name is None:
+            raise SettingError(f"{group}: has no value; set {group}=CHOICE")
         # The name decides what runs, the choice what is recorded: they never differ.
-        name, choice = composed[group].name, choices[group]
-        if name != choice:
-            raise SettingError(f"{group}.name={name}: is set by the choice {group}={choice}; choose another {group}")
+        if name != choices[group]:
+            raise SettingError(
+                f"{group}.name={name}: is set by the choice {group}={choices[group]}; choose another {group}"
+            )
+    tuned = f"{choices['task']}_{choices['agent']}"
+    if choices.get("tuned") not in (None, tuned):
+        raise SettingError(f"tuned={choices['tuned']}: follows from task and agent ({tuned}); leave it out")
     hydra_keys = {field.name for field in dataclasses.fields(HydraConf)}
     for override in hydra.overrides.hydra:
         key = re.split(r"[.=]", override.lstrip("+~").removeprefix("hydra."))[0]
         if override.startswith("+") and key not in hydra_keys:
             raise SettingError(f"{override}: no such setting; see python -m benchmark_app --hydra-help")
-    presets = [str(choices[group]) for group in ("agent", "profiling", "experiment") if choices[group] != "none"]
+    presets = [str(choices[group]) for group in ("agent", "profiling", "experiment") if choices.get(group) != "none"]
     settings = config.check(composed, presets)
+    # The repeat command must still mean the same file when `latest` has moved on.
+    overrides = [
+        f"checkpoint='{settings.checkpoint}'" if override.startswith("checkpoint=") else override
+        for override in hydra.overrides.task
+    ]
     record = HydraRecord(
-        config=OmegaConf.to_yaml(composed, resolve=True),
-        hydra=OmegaConf.to_yaml(hydra),
-        overrides=list(hydra.overrides.task),
+        config=OmegaConf.to_yaml(composed, resolve=True), hydra=OmegaConf.to_yaml(hydra), overrides=overrides
     )
-    return run(settings, Path(hydra.runtime.output_dir), record)
+    return settings, directory, record
 
 
 # How Hydra words what a person most often gets wrong.
@@ -113,6 +174,7 @@ NO_SUCH_CHOICE = re.compile(
 NO_SUCH_KEY = re.compile(
     r"Could not override '([^']+)'|Could not append.*?'([^']+)'|Key '([^']+)' is not in", re.DOTALL
 )
+NOT_A_VALUE = re.compile(r"override must be a string or a list|is not a container")
 SEVERAL_VALUES = re.compile(r"Ambiguous value for argument '([^']+)'")
 
 
@@ -127,14 +189,23 @@ def explain(error: Exception, arguments: list[str]) -> str:
         return f"{group}={value}: " + (f"not one of {', '.join(options.split())}" if options else "no such choice")
     if found := NO_SUCH_KEY.search(text):
         key = next(name for name in found.groups() if name)
+        if key in _known_keys():
+            return f"{key}: cannot be set: a preset gives its group {key.rpartition('.')[0]} a single value"
         return unknown_key(f"{key}={typed[key]}" if key in typed else key, _known_keys())
     if found := SEVERAL_VALUES.search(text):
         return f"{found.group(1)}: several values are a sweep; add -m"
-    if override := getattr(error, "override", None):
+    if (override := getattr(error, "override", None)) is not None:
         return f"{override}: cannot be read; write KEY=VALUE, in quotes where the value has spaces, commas or brackets"
-    for key, value in typed.items():
-        if key in (*GROUPS, "task"):
-            return f"{key}={value}: is a group; choose one of its files, or set {key}.SETTING=VALUE"
+    if isinstance(error, YAMLError | UnicodeDecodeError):
+        where = getattr(error, "problem_mark", None)
+        at = f"{where.name}, line {where.line + 1}" if where is not None else "a configuration file"
+        return f"{at}: is not valid YAML in UTF-8 ({getattr(error, 'problem', None) or error})"
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}"
+    if NOT_A_VALUE.search(text):
+        for key, value in typed.items():
+            if key in (*GROUPS, "task"):
+                return f"{key}={value}: is a group; choose one of its files, or set {key}.SETTING=VALUE"
     return re.sub(r"\s+", " ", text).strip()
 
 

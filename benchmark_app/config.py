@@ -10,6 +10,7 @@ import dataclasses
 import difflib
 import importlib.metadata
 import math
+import os
 import re
 import shutil
 from dataclasses import dataclass
@@ -19,8 +20,12 @@ from typing import Any, TypeVar
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from benchmark_app.checkpoint_card import mismatches
 from benchmark_app.frameworks.registry import FRAMEWORKS
 from benchmark_app.settings import GROUPS, SettingError, Settings, task_cfg_class
+
+MOST = 10**9
+MOST_ENVS = 2**20  # a million more would only be killed for want of memory, perhaps with its neighbours
 
 # What has to be installed for a choice, so that a missing package is refused before anything heavy starts.
 PHYSICS_DISTRIBUTIONS = {"newton_mjwarp": ("newton", "warp-lang", "mujoco-warp")}
@@ -86,6 +91,8 @@ def _typed(kind: type[T], node: Any, name: str) -> DictConfig:
     for key in node:
         if key not in known:
             value: Any = OmegaConf.to_container(node, resolve=False)
+            if not name and key in ("experiment", "tuned"):
+                raise SettingError(f"{key!s}: the first line of its file must be '# @package _global_'")
             shown = f"{prefix}{key!s}={_shown(value[key])}"
             raise SettingError(unknown_key(shown, [f"{prefix}{name}" for name in known]))
         try:
@@ -137,25 +144,29 @@ def _problems(settings: Settings) -> list[str]:
     for name in ("workflow", "physics", "profiling", "task"):
         found += [f"{name}.{problem}" for problem in getattr(s, name).problems()]
     found += [f"agent.{problem}" for problem in s.agent.problems(s.num_envs)] if s.num_envs > 0 else []
-    for key, value, least in (
-        ("num_envs", s.num_envs, 1),
-        ("seed", s.seed, 0),
-        ("threads", s.threads, 1),
-        ("training.warmup_iterations", s.training.warmup_iterations, 0),
-        ("training.checkpoint_interval", s.training.checkpoint_interval, 0),
-        ("play.episodes", s.play.episodes, 1),
-        ("play.policy_batch", s.play.policy_batch, 1),
-        ("play.warmup_steps", s.play.warmup_steps, 0),
-        ("runtime.steps", s.runtime.steps, 1),
-        ("runtime.warmup_steps", s.runtime.warmup_steps, 0),
-        ("startup.top_n", s.startup.top_n, 0),
-        ("run.grace_s", s.run.grace_s, 0),
-        ("run.reserve_mb", s.run.reserve_mb, 1),
+    for key, value, least, most in (
+        ("num_envs", s.num_envs, 1, MOST_ENVS),
+        ("seed", s.seed, 0, 2**31 - 1),
+        ("threads", s.threads, 1, os.cpu_count() or 1),
+        ("agent.iterations", s.agent.iterations, 1, MOST),
+        ("agent.rollout", s.agent.rollout, 1, MOST_ENVS),
+        ("training.warmup_iterations", s.training.warmup_iterations, 0, MOST),
+        ("training.checkpoint_interval", s.training.checkpoint_interval, 0, MOST),
+        ("play.episodes", s.play.episodes, 1, MOST),
+        ("play.policy_batch", s.play.policy_batch, 1, MOST_ENVS),
+        ("play.warmup_steps", s.play.warmup_steps, 0, MOST),
+        ("runtime.steps", s.runtime.steps, 1, MOST),
+        ("runtime.warmup_steps", s.runtime.warmup_steps, 0, MOST),
+        ("startup.top_n", s.startup.top_n, 0, MOST),
+        ("run.grace_s", s.run.grace_s, 0, 86400),
+        ("run.reserve_mb", s.run.reserve_mb, 1, 1024),
     ):
         if not value >= least:
             found.append(f"{key}={value}: must be at least {least}")
-    if s.seed >= 2**31:
-        found.append(f"seed={s.seed}: must be below 2147483648")
+        elif value > most:
+            found.append(f"{key}={value}: must be at most {most}")
+    if not s.run.root.strip():
+        found.append("run.root=: must name a folder, such as outputs")
     if not 0.0 <= s.learning.ema_alpha <= 1.0:
         found.append(f"learning.ema_alpha={s.learning.ema_alpha}: must be from 0 to 1")
     if s.training.warmup_iterations >= s.agent.iterations and "training" in s.workflow.steps:
@@ -185,8 +196,14 @@ def _checkpoint_problems(s: Settings) -> list[str]:
         return []
     if "training" in s.workflow.steps or "play" not in s.workflow.steps:
         return [f"checkpoint={s.checkpoint}: only workflow=play takes a checkpoint; set workflow=play or leave it out"]
-    if not Path(s.checkpoint).is_file():
-        return [f"checkpoint={s.checkpoint}: no such file; set checkpoint=PATH to one a training saved"]
+    path = Path(s.checkpoint)
+    if not path.is_file():
+        what = "is no regular file" if path.exists() else "no such file"
+        return [f"checkpoint={s.checkpoint}: {what}; set checkpoint=PATH to one a training saved"]
+    # Now, because `outputs/latest` is about to point elsewhere.
+    s.checkpoint = str(path.resolve())
+    if mismatched := mismatches(path.resolve(), s):
+        return ["; ".join(mismatched)]
     return []
 
 

@@ -85,7 +85,7 @@ def measure(framework: str, pairs: int, num_envs: int) -> bool:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with JournalWriter(folder / "journal.jsonl") as journal:
-            recorder = TrainingRecorder(env, journal, Silent(), folder, 0)
+            recorder = TrainingRecorder(env, journal, Silent(), folder, 0, lambda path: None)
             hooks = SwitchedHooks(recorder, env, pairs)
             agent = PPOAgent(iterations=2 * (pairs + 1))
             adapter.train(env, TrainingRun(agent=agent, seed=1, checkpoint_dir=folder, log_dir=folder), hooks)
@@ -96,7 +96,8 @@ def measure(framework: str, pairs: int, num_envs: int) -> bool:
     met = high <= BAR
     print(
         f"{framework:<8} {len(ratios)} pairs of iterations, {1e3 * np.median(off):.1f} ms without hooks, "
-        f"{1e6 * np.median(on - off):+.0f} us with  ratio {np.median(ratios):.4f}  95 % interval {low:.4f} to {high:.4f}"
+        f"{1e6 * np.median(on - off):+.0f} us with  "
+        f"ratio {np.median(ratios):.4f}  95 % interval {low:.4f} to {high:.4f}"
         f"  bar {BAR}: {'met' if met else 'MISSED'}"
     )
     return met

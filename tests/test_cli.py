@@ -52,8 +52,20 @@ REFUSED = [
     (["workflow.steps=[play,training]"], r"workflow.steps=.*: must be some of"),
     (["training.warmup_iterations=150"], r"training.warmup_iterations=150: must be below agent.iterations=150"),
     (["worker.python=/no/such"], r"worker.python=/no/such: no such program"),
-    (["run.root=/proc/x"], r"hydra.run.dir=/proc/x: cannot be made"),
-    (["--config-dir", "/no/such"], r"/no/such.*not found"),
+    (["run.root=/proc/x"], r"hydra.run.dir=/proc/x/.*: cannot be written"),
+    (["run.root="], r"run.root=: must name a folder"),
+    (["hydra.run.dir="], r"hydra.run.dir=: must name a folder"),
+    (["run.root=null"], r"run.root=null: must be a text"),
+    (["--config-dir", "/no/such"], r"--config-dir /no/such: no such folder"),
+    (["num_envs=1000000000"], r"num_envs=1000000000: must be at most"),
+    (["threads=1000000"], r"threads=1000000: must be at most"),
+    (["agent.rollout=1", "num_envs=1", "agent.minibatches=1"], r"agent.minibatches=1: leaves fewer than 2"),
+    (["tuned=x"], r"tuned=x: follows from task and agent|tuned=x: not one of"),
+    (["~workflow"], r"workflow: has no value; set workflow=CHOICE"),
+    (["a.b.c=1"], r"a.b.c=1: no such setting"),
+    ([""], r"cannot be read; write KEY=VALUE"),
+    (["seed=1", "validate"], r"validate: a verb comes first"),
+    (["--package", "x"], r"--package"),
     (["--bogus"], r"unrecognized arguments: --bogus"),
     (["nonsense"], r"nonsense: no such verb; known: validate, recover"),
 ]
@@ -76,7 +88,30 @@ def test_what_cannot_work_is_refused_in_one_line_before_anything_is_written(
     assert len(err.splitlines()) == 1
     assert re.search(message, err), err
     assert out == ""
-    assert not list(tmp_path.rglob("run.json"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"# @package _global_\nnum_envs: [", r"experiment/mine.yaml, line \d+: is not valid YAML"),
+        (b"# @package _global_\nnum_envs: 8\nnum_envs: 9\n", "num_envs"),
+        (b"# @package _global_\n# gr\xfc\xdfe\nnum_envs: 8\n", "not valid YAML in UTF-8"),
+        (b"num_envs: 8\n", "experiment: the first line of its file must be '# @package _global_'"),
+        (b"# @package _global_\nbogus: 8\n", "bogus=8: no such setting"),
+        (b"# @package _global_\nagent:\n  gamma: high\n", "agent.gamma=high: must be a number"),
+    ],
+)
+def test_a_preset_that_cannot_work_is_refused_in_one_line(content, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    preset = tmp_path / "presets" / "experiment" / "mine.yaml"
+    preset.parent.mkdir(parents=True)
+    preset.write_bytes(content)
+    status = main(["--config-dir", "presets", "experiment=mine", f"worker.program={SYNTHETIC}", "workflow=training"])
+    _, err = capsys.readouterr()
+    assert status == 2, err
+    assert len(err.splitlines()) == 1
+    assert re.search(message, err), err
 
 
 def test_the_exit_status_of_a_refusal_reaches_the_shell(tmp_path):

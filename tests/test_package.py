@@ -35,7 +35,7 @@ def test_the_wheel_holds_configuration_tasks_assets_and_licence(wheel):
     assert (wheel / "benchmark_app" / "conf" / "config.yaml").is_file()
     assert (wheel / "benchmark_app" / "tasks" / "cartpole" / "assets" / "cartpole.xml").is_file()
     assert list(wheel.glob("benchmark_app-*.dist-info/licenses/LICENSE"))
-    assert "benchmark_app = benchmark_app.cli:main" in next(wheel.glob("*.dist-info/entry_points.txt")).read_text()
+    assert "benchmark_app = benchmark_app.cli:entry" in next(wheel.glob("*.dist-info/entry_points.txt")).read_text()
     top = {path.name for path in wheel.iterdir() if not path.name.endswith(".dist-info")}
     assert top == {"benchmark_app"}  # no top-level `tasks` or `conf` of ours in anybody's site-packages
 

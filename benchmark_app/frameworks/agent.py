@@ -59,6 +59,11 @@ class PPOAgent:
         if not self.hidden_layers or any(width < 1 for width in self.hidden_layers):
             found.append(f"hidden_layers={self.hidden_layers}: must be a list of positive widths such as [32,32]")
         samples = num_envs * self.rollout
+        if not found and samples < 2 * self.minibatches:
+            found.append(
+                f"minibatches={self.minibatches}: leaves fewer than 2 of the {samples} samples (num_envs x rollout) in "
+                "each, too few to normalise advantages"
+            )
         if not found and samples % self.minibatches:
             found.append(
                 f"minibatches={self.minibatches}: must divide num_envs x rollout = {samples}, or the libraries would "

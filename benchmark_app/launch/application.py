@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import sys
 from pathlib import Path
@@ -35,20 +36,19 @@ def run(settings: Settings, path: Path, record: HydraRecord) -> int:
         SettingError: The run directory cannot be used; nothing was started.
     """
     with StopSignals() as signals:
-        directory = RunDirectory.create(path, record, settings.run.reserve_mb)
-        directory.manifest = manifest(settings, record)
-        directory.save()
+        directory = RunDirectory.create(path, record, manifest(settings, record), settings.run.reserve_mb)
         point_latest(Path(settings.run.root), path)
         supervisor = Supervisor(directory, settings, signals, Progress(sys.stderr))
         results = _run_all(supervisor, directory, settings, signals)
         lost = finish(directory, results, status_of(results, signals))
         directory.close()
-        print_summary(directory.path, results, settings)
-        for text in lost:
-            print(f"benchmark_app: lost: {text}", file=sys.stderr)
-        if lost:
-            again = shlex.join(["python", "-m", "benchmark_app", "recover", str(directory.path)])
-            print(f"benchmark_app: the journals are kept; once there is space, type: {again}", file=sys.stderr)
+        with contextlib.suppress(OSError):  # nobody listens any more: the results are on disk all the same
+            print_summary(directory.path, results, settings)
+            for text in lost:
+                print(f"benchmark_app: lost: {text}", file=sys.stderr)
+            if lost:
+                again = shlex.join(["python", "-m", "benchmark_app", "recover", str(directory.path)])
+                print(f"benchmark_app: the journals are kept; once there is space, type: {again}", file=sys.stderr)
     return exit_status(results, signals)
 
 
@@ -56,7 +56,7 @@ def _run_all(
     supervisor: Supervisor, directory: RunDirectory, settings: Settings, signals: StopSignals
 ) -> list[WorkflowResult]:
     results: list[WorkflowResult] = []
-    checkpoint = None if settings.checkpoint is None else str(Path(settings.checkpoint).resolve())
+    checkpoint = settings.checkpoint
     for workflow in settings.workflow.steps:
         reason = ""
         if signals.first is not None:

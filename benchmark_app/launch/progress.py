@@ -30,10 +30,11 @@ class Progress:
     """
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+        self._stream: TextIO | None = stream
         self._live = stream.isatty()
         self._name = ""
         self._text = ""
+        self._shown = ""
         self._shown_at = 0.0
 
     def begin(self, workflow: str, settings: Settings, *, profiled: bool = False) -> None:
@@ -55,9 +56,7 @@ class Progress:
 
     def show(self, events: Iterable[Event]) -> None:
         """Take in new events of the worker."""
-        seen = False
         for event in events:
-            seen = True
             if isinstance(event, Phase):
                 self._text = STARTING.get(event.name, event.name)
             elif isinstance(event, LoopStarted):
@@ -70,8 +69,7 @@ class Progress:
                 self._advance(event.t, self._done + (0 if self._name == "play" else count), frames, None)
             elif isinstance(event, Episode):
                 self._done += 1
-        if seen:
-            self._write()
+        self._write()
 
     def _advance(self, t: float, done: int, frames: int, reward: float | None) -> None:
         self._done, self._reward = done, reward
@@ -85,7 +83,8 @@ class Progress:
             parts[0] = f"episode {parts[0]}"
         if 0 < done < self._total:
             left = elapsed / done * (self._total - done)
-            parts.append(f"{int(left) // 60}:{int(left) % 60:02d} left")
+            if left >= 1:
+                parts.append(f"{int(left) // 60}:{int(left) % 60:02d} left")
         self._text = "  ".join(parts)
 
     def stopping(self, name: str, grace_s: float) -> None:
@@ -96,20 +95,27 @@ class Progress:
     def end(self) -> None:
         """The worker ended."""
         if self._live:
-            self._stream.write("\r\033[K")
-            self._stream.flush()
+            self._put("\r\033[K")
         elif self._done:
             self._write(force=True)
 
     def _write(self, *, force: bool = False) -> None:
-        now = time.monotonic()
-        if not self._live and not force and now - self._shown_at < PLAIN_PERIOD_S:
-            return
-        self._shown_at = now
         line = f"{self._name:<9} {self._text}"
+        now = time.monotonic()
+        due = self._live or force or now - self._shown_at >= PLAIN_PERIOD_S
+        if line == self._shown or not due:
+            return
+        self._shown, self._shown_at = line, now
         if self._live:
-            width = shutil.get_terminal_size().columns
-            self._stream.write(f"\r\033[K{line[: width - 1]}")
+            self._put(f"\r\033[K{line[: shutil.get_terminal_size().columns - 1]}")
         else:
-            self._stream.write(f"{line}\n")
-        self._stream.flush()
+            self._put(f"{line}\n")
+
+    def _put(self, text: str) -> None:
+        if self._stream is None:
+            return
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (OSError, ValueError):
+            self._stream = None  # the reader is gone; the run goes on

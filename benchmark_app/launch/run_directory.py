@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,8 +48,8 @@ class RunDirectory:
         self._lock_fd = lock_fd
 
     @classmethod
-    def create(cls, path: Path, record: HydraRecord, reserve_mb: int) -> RunDirectory:
-        """Take a folder for a new run.
+    def create(cls, path: Path, record: HydraRecord, manifest: dict[str, Any], reserve_mb: int) -> RunDirectory:
+        """Take a folder for a new run, and write down what it is going to be.
 
         Raises:
             SettingError: The folder already holds a run, cannot be written, or has no space left.
@@ -66,6 +68,7 @@ class RunDirectory:
             raise SettingError(f"hydra.run.dir={path}: cannot be written ({error.strerror}); name another") from error
         fcntl.flock(fd, fcntl.LOCK_EX)
         directory = cls(path, fd)
+        directory.manifest = manifest
         try:
             directory.reserve(reserve_mb)
             for name in (JOURNAL, CHECKPOINTS, LOGS, ".hydra"):
@@ -74,7 +77,9 @@ class RunDirectory:
             (path / ".hydra" / "hydra.yaml").write_text(record.hydra, encoding="utf-8")
             overrides = "".join(f"- {override}\n" for override in record.overrides) or "[]\n"
             (path / ".hydra" / "overrides.yaml").write_text(overrides, encoding="utf-8")
+            directory.save()
         except OSError as error:
+            directory.discard()
             raise SettingError(
                 f"hydra.run.dir={path}: cannot set {reserve_mb} MiB aside ({error.strerror}); free some space or "
                 "name another folder"
@@ -124,6 +129,16 @@ class RunDirectory:
     def save(self) -> None:
         """Write `run.json`, whole or not at all."""
         write_json_file(self.manifest, self.path / MANIFEST)
+
+    def discard(self) -> None:
+        """Take back everything `create` made: nothing was run here."""
+        self.close()
+        for name in (JOURNAL, CHECKPOINTS, LOGS, ".hydra"):
+            shutil.rmtree(self.path / name, ignore_errors=True)
+        for name in (MANIFEST, LOCK):
+            (self.path / name).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self.path.rmdir()  # unless it held something else before
 
     def close(self) -> None:
         """Release the lock; the lock file stays and marks the folder as used."""

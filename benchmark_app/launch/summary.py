@@ -17,16 +17,23 @@ def print_summary(directory: Path, results: list[WorkflowResult], settings: Sett
     """Print how a run ended."""
     shown = _short(directory)
     s = settings
-    threads = f"{s.threads} thread{'s' if s.threads > 1 else ''}"
-    print(
-        f"{s.task.name} · {s.framework.name} · {s.physics.name} · {s.num_envs} environments · seed {s.seed} · {threads}"
-    )
+    head = [s.task.name, s.framework.name, s.physics.name, _count(s.num_envs, "environment"), f"seed {s.seed}"]
+    head.append(_count(s.threads, "thread"))
+    if s.worker.program is not None:
+        head.append("synthetic")
+    print(" · ".join(head))
     for result in results:
         print(f"  {result.workflow:<9} {result.status:<12} {_line(result)}".rstrip())
         if result.status == "crashed":
-            print(f"  {'':<9} {'':<12} log: {_short(directory / 'logs' / f'{result.workflow}.log')}")
+            logs = sorted((directory / "logs").glob(f"{result.workflow}*.log"), key=lambda log: log.stat().st_mtime)
+            for log in logs[-1:]:  # of a start-up's two passes, the later one failed
+                print(f"  {'':<9} {'':<12} log: {_short(log)}")
     written = [result.bundle.name for result in results if result.bundle is not None]
     print(f"  results   {shown}/ ({', '.join(written) if written else 'no bundle'}, run.json)")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def _short(path: Path) -> str:
@@ -47,16 +54,19 @@ def _startup(bundle: StartupBundle) -> str:
     if not bundle.phases:
         return ""
     phases = ", ".join(f"{name} {phase.total_time_s:.2f}" for name, phase in bundle.phases.items())
-    return f"{sum(phase.total_time_s for phase in bundle.phases.values()):.2f} s to the first step ({phases})"
+    reached = "to the first step" if "first_step" in bundle.phases else f"until it ended in {list(bundle.phases)[-1]}"
+    return f"{sum(phase.total_time_s for phase in bundle.phases.values()):.2f} s {reached} ({phases})"
 
 
 def _runtime(bundle: RuntimeBundle) -> str:
     runtime = bundle.runtime
     if runtime.collection_fps.mean == 0:
         return ""
+    timing = runtime.environment_step_timing
+    measured = f" over {_count(timing.environment_step_calls, 'step')}" if timing is not None else ""
     return (
-        f"{runtime.collection_fps.mean:,.0f} steps/s, {1e3 * runtime.iteration_time_s.mean:.2f} ms a step, "
-        f"{runtime.iterations_completed} steps"
+        f"{runtime.collection_fps.mean:,.0f} environment steps/s, {1e3 * runtime.iteration_time_s.mean:.2f} ms a step"
+        f"{measured}"
     )
 
 
@@ -65,16 +75,17 @@ def _training(bundle: TrainingBundle) -> str:
     parts = [f"{runtime.iterations_completed}/{bundle.run.max_iterations} iterations"]
     if runtime.total_fps.mean > 0:
         parts.append(f"{runtime.total_fps.mean:,.0f} steps/s (collection {runtime.collection_fps.mean:,.0f})")
-    if (bundle.extra or {}).get("episodes_finished"):
-        parts.append(f"mean return {learning.reward.final_raw:.2f}")
-    if bundle.success_rate is not None:
-        parts.append(f"success {bundle.success_rate:.3f}")
+    finished = int((bundle.extra or {}).get("episodes_finished", 0))
+    if finished:
+        success = "" if bundle.success_rate is None else f", success {bundle.success_rate:.3f}"
+        last = _count(min(finished, 100), "episode")
+        parts.append(f"mean return {learning.reward.final_raw:.2f}{success} (last {last})")
     return ", ".join(parts)
 
 
 def _play(bundle: PlayBundle) -> str:
     extra = bundle.extra or {}
-    parts = [f"{extra.get('n_episodes', 0)} episodes"]
+    parts = [_count(int(extra.get("n_episodes", 0)), "episode")]
     if bundle.reward is not None:
         parts.append(f"mean return {bundle.reward.mean:.2f}")
     if bundle.success_rate is not None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 import secrets
-import subprocess
 import sys
 import time
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmark_app import __version__
 from benchmark_app.bundle.build import build_bundle, run_status
+from benchmark_app.bundle.check import BundleError
 from benchmark_app.bundle.write import write_bundle_file, write_json_file
 from benchmark_app.journal import Event, JournalTail, JournalWriter, merge, read_journal
 from benchmark_app.journal.events import (
@@ -100,8 +102,10 @@ class Supervisor:
                 self._watch(workflow, checkpoint, journal, profiled=False)
                 if workflow == "startup" and self._settings.startup.top_n and self._may_profile():
                     self._watch(workflow, checkpoint, journal, profiled=True)
-            except (OSError, subprocess.SubprocessError) as error:
+            except Exception as error:  # whatever it was, the run must still leave its bundle
                 disk_error = f"the supervisor had to give up: {error}"
+                with contextlib.suppress(OSError), self._directory.log(f"{workflow}.supervisor").open("a") as log:
+                    traceback.print_exception(error, file=log)
             # Whatever happened, the reserve is now spent on telling it.
             self._directory.release_reserve()
             try:
@@ -267,8 +271,11 @@ def close_workflow(directory: RunDirectory, workflow: str, lost: str = "") -> Wo
     """
     events, dropped = load_events(directory, workflow)
     outcome = run_status(events)
-    bundle = build_bundle(events)
-    written = None
+    written = bundle = None
+    try:
+        bundle = build_bundle(events)
+    except BundleError as error:
+        lost = f"{workflow}.json cannot be built: {error}"
     if bundle is not None:
         path = directory.path / f"{workflow}.json"
         try:

@@ -26,7 +26,7 @@ def run(session: Session) -> None:
     try:
         policy = session.adapter.policy(env, settings.agent, session.checkpoint)
     except CheckpointRefused as error:
-        raise RefusedError(f"checkpoint={session.checkpoint}: {error}") from error
+        raise RefusedError(str(error)) from error
     journal.append(CheckpointSaved(t=time.monotonic(), path=str(session.checkpoint)))
     total, rows = settings.play.episodes, settings.num_envs
     env.seed_episodes(settings.seed)

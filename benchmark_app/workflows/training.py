@@ -9,9 +9,10 @@ from pathlib import Path
 
 import torch
 
+from benchmark_app.checkpoint_card import write_card
 from benchmark_app.envs.state import TorchEnvState
 from benchmark_app.envs.torch_env import TorchEnv
-from benchmark_app.frameworks.base import StopTraining, TrainingRun
+from benchmark_app.frameworks.base import Policy, StopTraining, TrainingRun
 from benchmark_app.journal import JournalWriter
 from benchmark_app.journal.events import CheckpointSaved, Finished, Iteration, LoopStarted
 from benchmark_app.parent_link import ParentLink
@@ -34,10 +35,17 @@ class TrainingRecorder:
         link: Says when to stop.
         checkpoint_dir: Folder for periodic checkpoints.
         checkpoint_interval: Iterations between two of them; 0: none.
+        describe: Called with each periodic checkpoint that was saved.
     """
 
     def __init__(
-        self, env: TorchEnv, journal: JournalWriter, link: ParentLink, checkpoint_dir: Path, checkpoint_interval: int
+        self,
+        env: TorchEnv,
+        journal: JournalWriter,
+        link: ParentLink,
+        checkpoint_dir: Path,
+        checkpoint_interval: int,
+        describe: Callable[[Path], None],
     ) -> None:
         self.completed = 0
         self.stopped = False
@@ -47,6 +55,7 @@ class TrainingRecorder:
         self._link = link
         self._checkpoint_dir = checkpoint_dir
         self._checkpoint_interval = checkpoint_interval
+        self._describe = describe
         self._returns: deque[float] = deque(maxlen=WINDOW)
         self._lengths: deque[int] = deque(maxlen=WINDOW)
         self._successes: deque[bool] = deque(maxlen=WINDOW)
@@ -105,6 +114,7 @@ class TrainingRecorder:
         self._hook_s = time.perf_counter() - ended
         if self._checkpoint_interval and self.completed % self._checkpoint_interval == 0:
             path = save(self._checkpoint_dir / f"iteration_{self.completed}")
+            self._describe(path)
             self._journal.append(CheckpointSaved(t=time.monotonic(), path=str(path), iteration=self.completed))
         self._begun = time.perf_counter()
 
@@ -125,6 +135,18 @@ def _mean(values: Collection[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
+def _require_sound(policy: Policy, env: TorchEnv) -> None:
+    """Ask the saved policy for actions, as play will.
+
+    Raises:
+        RuntimeError: They are not finite: the training diverged.
+    """
+    state = env.state
+    assert state is not None, "an environment that was trained on has a state"
+    if not torch.isfinite(policy(state.obs)).all():
+        raise RuntimeError("the policy's actions are not finite: the training diverged")
+
+
 def run(session: Session) -> None:
     """Train for the budget, or until asked to stop; either way the policy of that moment is saved."""
     env = session.open(with_framework=True)
@@ -134,12 +156,19 @@ def run(session: Session) -> None:
     warmup = settings.training.warmup_iterations
     session.journal.append(LoopStarted(t=time.monotonic(), steps_per_iteration=frames, warmup_iterations=warmup))
     recorder = TrainingRecorder(
-        env, session.journal, session.link, session.checkpoint_dir, settings.training.checkpoint_interval
+        env,
+        session.journal,
+        session.link,
+        session.checkpoint_dir,
+        settings.training.checkpoint_interval,
+        lambda path: write_card(path, settings),
     )
     run = TrainingRun(
         agent=settings.agent, seed=settings.seed, checkpoint_dir=session.checkpoint_dir, log_dir=session.log_dir
     )
     checkpoint = session.adapter.train(env, run, recorder)
+    write_card(checkpoint, settings)
+    _require_sound(session.adapter.policy(env, settings.agent, checkpoint), env)
     session.journal.append(CheckpointSaved(t=time.monotonic(), path=str(checkpoint), iteration=recorder.completed))
     complete = recorder.completed >= settings.agent.iterations
     session.journal.append(Finished(t=time.monotonic(), outcome="budget" if complete else "stopped"))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -80,6 +81,51 @@ def test_a_folder_with_its_own_tasks_and_conf_and_modules_does_not_matter(app):
     process = app.synthetic("agent.iterations=3")
     _, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
+
+
+def test_a_reader_that_goes_away_does_not_touch_the_run(app):
+    """`… 2>&1 | head -1`, and a log on a full disk."""
+    for broken in ("2>&1 | true", "> /dev/full", "2> /dev/full", ">&- 2>&-", "2>&1 <&- | head -1"):
+        app.run_dir = app.folder / re.sub(r"\W+", "_", broken)
+        command = f"{sys.executable} -m benchmark_app worker.program={SYNTHETIC} agent.iterations=3 workflow=training"
+        done = subprocess.run(
+            f"set -o pipefail; {command} hydra.run.dir={app.run_dir} {broken}",
+            shell=True,
+            executable="/bin/bash",
+            cwd=app.folder,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, (broken, done)
+        assert app.bundle("training").run.status == "completed"
+        assert app.manifest()["status"] == "completed"
+        assert "Traceback" not in done.stderr
+
+
+def test_a_terminal_that_cannot_show_our_letters_still_gets_the_summary(app):
+    code, out, err = app.run(f"worker.program={SYNTHETIC}", *QUICK, env={"PYTHONIOENCODING": "ascii", "LC_ALL": "C"})
+    assert code == 0, err
+    assert "completed" in out
+
+
+def test_an_interpreter_that_is_none_is_a_crash_that_says_so(app):
+    code, out, _ = app.run("worker.python=/bin/true", "workflow=startup")
+    assert code == 1
+    assert "/bin/true ran, but is no Python" in out
+    assert app.bundle("startup").run.status == "crashed"
+    assert app.manifest()["status"] == "crashed"
+
+
+def test_a_checkpoint_named_through_latest_is_the_one_it_named(app):
+    assert app.status("agent.iterations=3", run_dir=False) == 0
+    (first,) = app.folder.glob("outputs/*/*/checkpoints/policy.txt")
+    latest = "checkpoint=outputs/latest/checkpoints/policy.txt"
+    process = app.synthetic("workflow=play", latest, run_dir=False)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    manifest = json.loads((app.folder / "outputs" / "latest" / "run.json").read_text())
+    assert str(first) in manifest["command"]
 
 
 def test_the_run_says_how_to_repeat_it(app):

@@ -99,13 +99,28 @@ def test_an_earlier_checkpoint_plays_the_same_whatever_the_number_of_environment
     assert results[0] == results[1]
 
 
+def test_a_policy_is_not_played_with_another_network_than_it_was_trained_with(app):
+    assert app.run("workflow=training", "num_envs=16", "agent.iterations=3", "device=cpu")[0] == 0
+    checkpoint = app.bundle("training").checkpoint_path
+    app.run_dir = app.folder / "play"
+    code, _, err = app.run("workflow=play", f"checkpoint={checkpoint}", "agent.activation=relu", "device=cpu")
+    assert code == 2
+    assert "agent.activation=relu: the checkpoint policy.pt was made with agent.activation=elu" in err
+    assert not app.run_dir.exists()
+
+
 def test_a_checkpoint_of_another_library_is_refused_before_anything_is_played(app):
     assert app.run("workflow=training", "num_envs=16", "agent.iterations=3", "device=cpu")[0] == 0
     checkpoint = app.bundle("training").checkpoint_path
     app.run_dir = app.folder / "play"
+    code, _, err = app.run("workflow=play", "framework=skrl", f"checkpoint={checkpoint}", "device=cpu")
+    assert code == 2
+    assert "framework=skrl: the checkpoint policy.pt was made with framework=rsl_rl" in err
+    (app.run_dir.parent / "run" / "checkpoints" / "policy.pt.json").unlink()  # then the library itself must notice
+    app.run_dir = app.folder / "play again"
     code, out, _ = app.run("workflow=play", "framework=skrl", f"checkpoint={checkpoint}", "device=cpu")
     assert code == 2
-    assert "checkpoint=" in out
+    assert "refused: it is no skrl checkpoint" in out
     assert not (app.run_dir / "play.json").exists()
 
 

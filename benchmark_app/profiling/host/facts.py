@@ -37,7 +37,10 @@ def software(python: str, project: Path) -> dict[str, Any]:
         installed = versions.installed_versions()
     else:
         done = subprocess.run([python, versions.__file__], capture_output=True, text=True, check=True, timeout=60)
-        installed = json.loads(done.stdout)
+        try:
+            installed = json.loads(done.stdout)
+        except ValueError:
+            raise subprocess.SubprocessError(f"{python} ran, but is no Python that tells its packages") from None
     return {**installed, **git_facts(project)}
 
 
