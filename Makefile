@@ -16,6 +16,7 @@ help: ## List the targets
 install: $(INSTALLED) ## Make .venv with everything in it, at the versions of constraints.txt
 
 $(INSTALLED): pyproject.toml constraints.txt
+	@echo "Installing into $(VENV): a few minutes, once."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
