@@ -17,7 +17,7 @@ STARTING = {
     "python_imports": "reading the task",
     "task_config": "starting the engine",
     "app_launch": "building the environment (compiling kernels on the first run)",
-    "env_creation": "first step",
+    "env_creation": "first step (compiling kernels on the first run)",
     "first_step": "ready",
 }
 

@@ -64,7 +64,12 @@ def work(spec, journal, link, spawned_at):
     journal.append(WorkerFacts(t=time.monotonic(), device="cpu", extra={"device": "cpu", "threads": 1}))
     envs, pause = settings["num_envs"], float(os.environ.get("SYNTHETIC_STEP_S", "0.01"))
     rollout = settings["agent"]["rollout"] if workflow == "training" else 1
-    total = {"training": settings["agent"]["iterations"], "runtime": 20, "play": 4, "startup": 0}[workflow]
+    total = {
+        "training": settings["agent"]["iterations"],
+        "runtime": 20,
+        "play": settings["play"]["episodes"],
+        "startup": 0,
+    }[workflow]
     if total:
         journal.append(LoopStarted(t=time.monotonic(), steps_per_iteration=envs * rollout, warmup_iterations=1))
     outcome = "budget"

@@ -17,43 +17,62 @@ from tests.conftest import alive_in
 LONG = ("agent.iterations=100000", "workflow=training")
 
 
+def endless(app, workflow):
+    """Arguments of a run that only ends when something ends it."""
+    if workflow == "training":
+        return LONG
+    (app.folder / "policy.pt").write_text("synthetic")
+    return ("workflow=play", f"checkpoint={app.folder / 'policy.pt'}", "play.episodes=100000")
+
+
+def counted(workflow, index):
+    """What a worker's journal holds once it completed this iteration."""
+    return f'"index":{index},' if workflow == "training" else f'"first_index":{index},'
+
+
 def finish(process, timeout=30):
     out, err = process.communicate(timeout=timeout)
     return process.returncode, out, err
 
 
-def journal_iterations(app):
-    events, _ = read_journal(app.run_dir / "journal" / "training.worker.jsonl")
-    return sum(event.kind == "iteration" for event in events)
+def journal_iterations(app, workflow="training"):
+    events, _ = read_journal(app.run_dir / "journal" / f"{workflow}.worker.jsonl")
+    return sum(event.kind in ("iteration", "steps") for event in events)
 
 
+@pytest.mark.parametrize("workflow", ["training", "play"])
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_a_signal_to_the_application_leaves_an_interrupted_bundle(app, number, status):
-    process = app.synthetic(*LONG)
-    app.wait_for_event("training", '"index":5', process)
+def test_a_signal_to_the_application_leaves_an_interrupted_bundle(app, workflow, number, status):
+    process = app.synthetic(*endless(app, workflow))
+    app.wait_for_event(workflow, counted(workflow, 5), process)
     process.send_signal(number)
     code, _, _ = finish(process)
-    bundle = app.bundle("training")
+    bundle = app.bundle(workflow)
     assert code == status
     assert bundle.run.status == "interrupted"
     assert number.name in bundle.extra["reason"]
-    assert bundle.runtime.iterations_completed == journal_iterations(app) >= 6
-    assert bundle.checkpoint_path is not None  # the policy of that moment was saved
+    assert bundle.runtime.iterations_completed == journal_iterations(app, workflow) >= 6
+    if workflow == "training":
+        assert bundle.checkpoint_path is not None  # the policy of that moment was saved
     app.assert_clean()
 
 
-def test_ctrl_c_in_a_terminal_reaches_the_supervisor_which_ends_the_run(app):
+@pytest.mark.parametrize("workflow", ["training", "play"])
+def test_ctrl_c_in_a_terminal_reaches_the_supervisor_which_ends_the_run(app, workflow):
     main, terminal = pty.openpty()
     process = app.synthetic(
-        *LONG, stdin=terminal, start_new_session=True, preexec_fn=lambda: __import__("fcntl").ioctl(0, 0x540E, 0)
+        *endless(app, workflow),
+        stdin=terminal,
+        start_new_session=True,
+        preexec_fn=lambda: __import__("fcntl").ioctl(0, 0x540E, 0),
     )
     os.close(terminal)
-    app.wait_for_event("training", '"index":5', process)
+    app.wait_for_event(workflow, counted(workflow, 5), process)
     os.write(main, b"\x03")  # the terminal turns this into SIGINT for its foreground group
     code, _, _ = finish(process)
     os.close(main)
     assert code == 130
-    assert app.bundle("training").run.status == "interrupted"
+    assert app.bundle(workflow).run.status == "interrupted"
     app.assert_clean()
 
 
@@ -82,45 +101,44 @@ def test_a_second_signal_does_not_wait_for_the_grace_period(app):
     assert app.bundle("training").run.status == "interrupted"
 
 
-def test_sigkill_to_the_worker_is_a_crash(app):
-    process = app.synthetic(*LONG)
-    app.wait_for_event("training", '"index":5', process)
-    os.kill(app.worker_pid("training"), signal.SIGKILL)
+@pytest.mark.parametrize("workflow", ["training", "play"])
+def test_sigkill_to_the_worker_is_a_crash(app, workflow):
+    process = app.synthetic(*endless(app, workflow))
+    app.wait_for_event(workflow, counted(workflow, 5), process)
+    os.kill(app.worker_pid(workflow), signal.SIGKILL)
     code, out, _ = finish(process)
-    bundle = app.bundle("training")
+    bundle = app.bundle(workflow)
     assert code == 1
     assert bundle.run.status == "crashed"
     assert "SIGKILL" in bundle.extra["reason"]
-    assert bundle.runtime.iterations_completed == journal_iterations(app)
+    assert bundle.runtime.iterations_completed == journal_iterations(app, workflow)
     assert "SIGKILL" in out
-    assert "training.log" in out
+    assert f"{workflow}.log" in out
     app.assert_clean()
 
 
+@pytest.mark.parametrize("workflow", ["training", "play"])
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [("raise@4", "the synthetic task failed"), ("os_exit@4", "status 0 before"), ("kill@4", "SIGKILL")],
 )
-def test_a_task_that_ends_the_worker_is_a_crash_with_the_real_iterations(app, fault, reason):
-    code, _, _ = finish(app.synthetic(*LONG, fault=fault))
-    bundle = app.bundle("training")
+def test_a_task_that_ends_the_worker_is_a_crash_with_the_real_iterations(app, workflow, fault, reason):
+    code, _, _ = finish(app.synthetic(*endless(app, workflow), fault=fault))
+    bundle = app.bundle(workflow)
     assert code == 1
     assert bundle.run.status == "crashed"
     assert reason in bundle.extra["reason"]
     assert bundle.runtime.iterations_completed == 4
-    assert bundle.learning.reward.series_per_iter == [0.0, 1.0, 2.0, 3.0]
+    if workflow == "training":
+        assert bundle.learning.reward.series_per_iter == [0.0, 1.0, 2.0, 3.0]
     app.assert_clean()
 
 
-@pytest.mark.parametrize("workflow", ["play", "runtime"])
-def test_other_workflows_survive_a_crash_too(app, workflow, tmp_path):
-    (tmp_path / "policy.pt").write_text("")
-    extra = [f"checkpoint={tmp_path / 'policy.pt'}"] if workflow == "play" else []
-    code, _, _ = finish(app.synthetic(f"workflow={workflow}", *extra, fault="raise@2"))
-    bundle = app.bundle(workflow)
+def test_a_crash_of_the_runtime_workflow_leaves_its_bundle_too(app):
+    code, _, _ = finish(app.synthetic("workflow=runtime", fault="raise@2"))
     assert code == 1
-    assert bundle.run.status == "crashed"
-    assert bundle.runtime.iterations_completed == 2
+    assert app.bundle("runtime").run.status == "crashed"
+    assert app.bundle("runtime").runtime.iterations_completed == 2
 
 
 def test_a_crash_before_the_first_iteration_still_leaves_a_bundle_that_names_what_was_not_reached(app):
@@ -231,15 +249,16 @@ def disk(tmp_path):
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def test_a_full_disk_is_a_crash_with_a_bundle_written_from_the_reserve(app, disk):
+@pytest.mark.parametrize("workflow", ["training", "play"])
+def test_a_full_disk_is_a_crash_with_a_bundle_written_from_the_reserve(app, disk, workflow):
     app.run_dir = disk / "run"
-    code, _, err = finish(app.synthetic(*LONG, fault="bulk@20"))
-    bundle = app.bundle("training")
+    code, _, err = finish(app.synthetic(*endless(app, workflow), fault="bulk@20"))
+    bundle = app.bundle(workflow)
     assert code == 1
     assert bundle.run.status == "crashed"
     assert "No space left" in bundle.extra["reason"]
     assert bundle.runtime.iterations_completed == 20
-    assert app.manifest()["workflows"]["training"]["status"] == "crashed", err
+    assert app.manifest()["workflows"][workflow]["status"] == "crashed", err
 
 
 def test_a_run_that_cannot_set_disk_aside_is_refused_at_once(app, disk):
