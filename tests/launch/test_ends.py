@@ -3,10 +3,12 @@
 The worker is synthetic; `test_real_ends.py` repeats the essential cases on a real engine.
 """
 
+import fcntl
 import os
 import pty
 import signal
 import subprocess
+import termios
 import time
 
 import pytest
@@ -64,7 +66,7 @@ def test_ctrl_c_in_a_terminal_reaches_the_supervisor_which_ends_the_run(app, wor
         *endless(app, workflow),
         stdin=terminal,
         start_new_session=True,
-        preexec_fn=lambda: __import__("fcntl").ioctl(0, 0x540E, 0),
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )
     os.close(terminal)
     app.wait_for_event(workflow, counted(workflow, 5), process)
