@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_app.bundle.read import read_bundle_file
-from benchmark_app.bundle.schema import PlayBundle, RuntimeBundle, StartupBundle, TrainingBundle
+from benchmark_app.bundle.schema import Bundle, PlayBundle, RuntimeBundle, StartupBundle, TrainingBundle
 from benchmark_app.settings import Settings
 
 from .supervisor import WorkflowResult
@@ -22,8 +22,14 @@ def print_summary(directory: Path, results: list[WorkflowResult], settings: Sett
     if s.worker.program is not None:
         head.append("synthetic")
     print(" · ".join(head))
+    bundles = {result.workflow: read_bundle_file(result.bundle).bundle for result in results if result.bundle}
+    for bundle in bundles.values():
+        if device := (bundle.extra or {}).get("device"):
+            reason = (bundle.extra or {}).get("device_reason")
+            print(f"  device    {device}" + (f": {reason}" if reason else ""))
+            break
     for result in results:
-        print(f"  {result.workflow:<9} {result.status:<12} {_line(result)}".rstrip())
+        print(f"  {result.workflow:<9} {result.status:<12} {_line(result, bundles.get(result.workflow))}".rstrip())
         if result.status == "crashed":
             logs = sorted((directory / "logs").glob(f"{result.workflow}*.log"), key=lambda log: log.stat().st_mtime)
             for log in logs[-1:]:  # of a start-up's two passes, the later one failed
@@ -42,10 +48,9 @@ def _short(path: Path) -> str:
     return str(path) if relative.startswith("..") else relative
 
 
-def _line(result: WorkflowResult) -> str:
-    if result.bundle is None:
+def _line(result: WorkflowResult, bundle: Bundle | None) -> str:
+    if bundle is None:
         return result.reason
-    bundle = read_bundle_file(result.bundle).bundle
     numbers = NUMBERS[type(bundle)](bundle)
     return f"{result.reason}; {numbers}" if result.reason and numbers else result.reason or numbers
 
