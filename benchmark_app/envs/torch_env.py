@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 import warp as wp
 
-from benchmark_app.physics.base import SceneSpec, SimBackend, name_rows
+from benchmark_app.physics.base import SimBackend, name_rows
 
 from .cfg import EnvCfg
 from .checks import HostReport, bad_rows, checked_rows, require_tensor
 from .episodes import EpisodeLog, Episodes, stream_seed
 from .kernels import begin_episodes, judge_first, judge_step
 from .state import TorchEnvState
+from .task import TaskHooks
 
 if TYPE_CHECKING:
     from gymnasium.spaces import Box
 
 
-class TorchEnv(ABC):
+class TorchEnv(TaskHooks):
     """N environments stepped together, with SAME_STEP autoreset.
 
     A step runs in this order: `apply_action`, the engine, `update_state`, the time limit, one host read, the reset of
     finished rows. The host read carries at once whether every action, control, observation and reward was finite,
     whether the engine is sound, and which rows finished. Nothing is ever sanitised.
 
-    **For task authors.** Subclass it, set the class attributes, and implement `scene`, `apply_action`, `update_state`,
-    `observe`, `initial_state` and, where the task knows success, `episode_success`. Hooks work in place, on tensors
-    that live as long as the environment: they write into the private `state` they are given (its `obs`, `reward`,
-    `terminated`), into `self.control`, and into buffers of their own; they read the engine through `self.backend`.
-    What a caller gets is always a copy. Torch operations will do (`torch.stack(…, out=state.obs["policy"])`). A task
-    whose hooks launch nothing but Warp kernels may set `recordable`: they then run once, while the whole step is
-    recorded as one graph together with the engine, and never again in Python.
+    A task subclasses it and implements the hooks of `TaskHooks`.
 
     Args:
         cfg: Task settings.
@@ -47,18 +41,8 @@ class TorchEnv(ABC):
         ValueError: The engine's rows or device differ from those asked for.
 
     Attributes:
-        num_actions: Actions per row.
-        obs_groups_spec: Observation group to its dimension; `"policy"` always, `"critic"` where a task has it.
-        num_reset_randoms: Random numbers a row's initial state needs.
-        recordable: Every hook but `episode_success` launches Warp kernels only. It is not inherited, so that a
-            subclass may override a hook in Python without knowing of it.
         control: Joint efforts `[N, D]`, for `apply_action` to fill.
     """
-
-    num_actions: int
-    obs_groups_spec: ClassVar[dict[str, int]]
-    num_reset_randoms: int
-    recordable: bool = False
 
     def __init__(self, cfg: EnvCfg, backend: SimBackend, num_envs: int, *, device: torch.device | str = "cpu") -> None:
         if backend.num_envs != num_envs:
@@ -260,64 +244,6 @@ class TorchEnv(ABC):
         if not self._closed:
             self._closed = True
             self._backend.close()
-
-    # What a task implements.
-
-    @staticmethod
-    @abstractmethod
-    def scene(cfg: Any, num_envs: int) -> SceneSpec:
-        """What an engine must build for the task."""
-
-    @staticmethod
-    def conventions(cfg: Any) -> dict[str, Any]:
-        """What the task's numbers mean, as plain JSON: rate, ordered observations and actions, units, differences."""
-        return {}
-
-    @abstractmethod
-    def apply_action(self, actions: torch.Tensor, state: TorchEnvState) -> torch.Tensor:
-        """Turn actions into joint efforts [N or N·m], held over the control step.
-
-        Args:
-            actions: float32 `[N, num_actions]`; not to be written.
-            state: The private state, as the last step left it.
-
-        Returns:
-            `self.control`, filled; or any float32 `[N, D]`, which is then copied.
-        """
-
-    @abstractmethod
-    def update_state(self, state: TorchEnvState) -> TorchEnvState:
-        """Fill `state.obs`, `state.reward` and `state.terminated` in place, for the step just taken.
-
-        `state.info["steps"]` counts the steps of the episode before this one; `state.truncated` and the resets are the
-        environment's business.
-
-        Returns:
-            `state`.
-        """
-
-    @abstractmethod
-    def observe(self, state: TorchEnvState) -> None:
-        """Fill `state.obs` in place, after rows were reset. Rows that were not must come out as they were."""
-
-    @abstractmethod
-    def initial_state(self, rows: torch.Tensor, uniform: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """First state of the next episode of some rows; the task's own buffers of these rows are cleared here too.
-
-        Args:
-            rows: bool `[N]`, the rows concerned.
-            uniform: Random numbers `[N, num_reset_randoms]` in [0, 1): the only randomness to use.
-
-        Returns:
-            Joint positions and velocities, each `[N, D]`; only those of `rows` are used.
-        """
-
-    def episode_success(self, state: TorchEnvState, env_ids: torch.Tensor) -> torch.Tensor | None:
-        """Whether the episodes that just finished in rows `env_ids` `[K]` succeeded, bool `[K]`.
-
-        Called before the rows are reset. None: the task reports no success.
-        """
-        return None
 
     # The lifecycle.
 
