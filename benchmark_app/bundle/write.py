@@ -53,6 +53,8 @@ def write_json_file(obj: Any, path: str | Path) -> None:
 
 def _sync_folder(folder: Path) -> None:
     """Bring the renaming itself to the disk."""
+    if os.name == "nt":
+        return  # Windows opens no folders
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
