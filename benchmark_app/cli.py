@@ -15,7 +15,7 @@ if sys.path and sys.path[0] == os.getcwd() != os.path.dirname(os.path.dirname(be
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from benchmark_app.refusal import REFUSED, refuse
 
@@ -31,13 +31,27 @@ def entry() -> NoReturn:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (lives as long as the process)
-        getattr(sys, name).reconfigure(errors="replace")
-    status = main()
-    try:
-        sys.stdout.flush()
-    except OSError:  # nobody is listening any more; the results are on disk
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(status)
+        _make_lasting(getattr(sys, name))
+    sys.exit(main())
+
+
+def _make_lasting(stream: Any) -> None:
+    """Let a stream whose reader went away, or whose disk is full, or that lacks a letter, swallow what is printed.
+
+    What is printed is for a person; a measurement, its files and its exit status do not depend on who is listening.
+    """
+    stream.reconfigure(errors="replace")
+
+    def lasting(call: Callable[..., Any]) -> Callable[..., Any]:
+        def attempt(*arguments: Any) -> Any:
+            try:
+                return call(*arguments)
+            except OSError:
+                return 0
+
+        return attempt
+
+    stream.write, stream.flush = lasting(stream.write), lasting(stream.flush)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -82,6 +96,8 @@ def _recover(arguments: list[str]) -> int:
 
     if not arguments or arguments[0].startswith("-"):
         return _usage("recover RUN_DIR...", "Rebuild the results of runs that were killed.", arguments)
+    if "" in arguments:
+        return refuse("recover '': give the path of a run's folder")
     return max(recover(Path(argument)) for argument in arguments)
 
 

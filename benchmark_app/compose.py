@@ -90,7 +90,7 @@ def _compose_once(args: Any) -> tuple[Settings, Path, HydraRecord]:
         directory = Path(str(composed.hydra.run.dir)).absolute()
         with open_dict(composed):
             hydra_part = composed.pop("hydra")
-        return _checked(composed, hydra_part, directory)
+        return _checked(composed, hydra_part, directory, args)
     finally:
         GlobalHydra.instance().clear()
 
@@ -103,7 +103,7 @@ def _run_hydra_itself(parser: Any, args: Any, arguments: list[str]) -> int:
         hydra = HydraConfig.get()
         directory = Path(hydra.runtime.output_dir)
         try:
-            statuses.append(run(*_checked(composed, hydra, directory)))
+            statuses.append(run(*_checked(composed, hydra, directory, args)))
         except SettingError as error:
             statuses.append(refuse(str(error)))
             with suppress(OSError):
@@ -130,7 +130,7 @@ def _usage_error(message: str) -> NoReturn:
     raise SettingError(f"{message}; see python -m benchmark_app --help")
 
 
-def _checked(composed: DictConfig, hydra: Any, directory: Path) -> tuple[Settings, Path, HydraRecord]:
+def _checked(composed: DictConfig, hydra: Any, directory: Path, args: Any) -> tuple[Settings, Path, HydraRecord]:
     """Check one composed configuration; return what `run` needs.
 
     Raises:
@@ -161,8 +161,13 @@ def _checked(composed: DictConfig, hydra: Any, directory: Path) -> tuple[Setting
         f"checkpoint='{settings.checkpoint}'" if override.startswith("checkpoint=") else override
         for override in hydra.overrides.task
     ]
+    options = [("--config-dir", args.config_dir), ("--config-path", args.config_path)]
     record = HydraRecord(
-        config=OmegaConf.to_yaml(composed, resolve=True), hydra=OmegaConf.to_yaml(hydra), overrides=overrides
+        config=OmegaConf.to_yaml(composed, resolve=True),
+        hydra=OmegaConf.to_yaml(hydra),
+        options=[word for name, folder in options if folder for word in (name, str(Path(folder).absolute()))]
+        + (["--config-name", args.config_name] if args.config_name else []),
+        overrides=overrides,
     )
     return settings, directory, record
 
@@ -200,7 +205,7 @@ def explain(error: Exception, arguments: list[str]) -> str:
         where = getattr(error, "problem_mark", None)
         at = f"{where.name}, line {where.line + 1}" if where is not None else "a configuration file"
         return f"{at}: is not valid YAML in UTF-8 ({getattr(error, 'problem', None) or error})"
-    if isinstance(error, OSError):
+    if isinstance(error, OSError) and error.filename:
         return f"{error.filename}: {error.strerror}"
     if NOT_A_VALUE.search(text):
         for key, value in typed.items():

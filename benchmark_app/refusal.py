@@ -9,5 +9,5 @@ REFUSED = 2
 
 def refuse(message: str) -> int:
     """Print why nothing was done, and return the exit status that says so."""
-    print(f"benchmark_app: error: {message}", file=sys.stderr)
+    print(f"benchmark_app: error: {' '.join(message.splitlines())}", file=sys.stderr)
     return REFUSED

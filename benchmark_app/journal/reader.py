@@ -48,7 +48,7 @@ class JournalTail:
             with self.path.open("rb") as file:
                 file.seek(self._offset)
                 data = file.read()
-        except FileNotFoundError:
+        except (FileNotFoundError, IsADirectoryError):
             return []
         complete = data[: data.rfind(b"\n") + 1]
         events = []
@@ -67,7 +67,7 @@ class JournalTail:
     @property
     def partial(self) -> bool:
         """Whether the file ends in the middle of a line."""
-        return self.path.exists() and self.path.stat().st_size > self._offset
+        return self.path.is_file() and self.path.stat().st_size > self._offset
 
 
 def read_journal(path: Path) -> tuple[list[Event], str]:

@@ -86,7 +86,7 @@ def manifest(settings: Settings, record: HydraRecord) -> dict[str, Any]:
     return {
         "benchmark_app": __version__,
         "status": "running",
-        "command": shlex.join(["python", "-m", "benchmark_app", *record.overrides]),
+        "command": shlex.join(["python", "-m", "benchmark_app", *record.options, *record.overrides]),
         "cwd": str(Path.cwd()),
         "overrides": record.overrides,
         "config": ".hydra/config.yaml",

@@ -18,6 +18,7 @@ from benchmark_app.settings import Settings
 
 # Set by launchers for distributed runs. A library that sees them would wait for ranks that never come.
 DISTRIBUTED_VARIABLES = ("WORLD_SIZE", "RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+TERMINAL_SIGNALS = (signal.SIGINT, signal.SIGHUP)
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
@@ -58,6 +59,10 @@ class WorkerProcess:
             self.command = [
                 *(python, "-P", str(worker_program(settings)), str(spec), str(theirs.fileno()), repr(self.spawned_at))
             ]
+            if not debug:
+                # Between the fork and its own session the child still belongs to the terminal. A Ctrl-C in that moment
+                # is the supervisor's to judge; blocked here, it reaches us after the spawn, and the child never.
+                before = signal.pthread_sigmask(signal.SIG_BLOCK, TERMINAL_SIGNALS)
             self._process = subprocess.Popen(
                 self.command,
                 stdin=None if debug else subprocess.DEVNULL,
@@ -68,6 +73,8 @@ class WorkerProcess:
                 start_new_session=not debug,
                 env=worker_environment(settings),
             )
+            if not debug:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self._own_group = not debug
 
     @property

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_app.refusal import refuse
+from benchmark_app.settings import WORKFLOWS
 
 from .application import finish, status_of
-from .run_directory import JOURNAL, MANIFEST, RunDirectory, RunDirectoryBusyError
+from .run_directory import MANIFEST, RunDirectory, RunDirectoryBusyError
 from .supervisor import WorkflowResult, close_workflow
-
-SUFFIX = ".supervisor.jsonl"
 
 
 def recover(path: Path) -> int:
@@ -31,8 +30,8 @@ def recover(path: Path) -> int:
         return refuse(f"{path}: no run in this folder; give the folder that holds run.json")
     directory.release_reserve()
     directory.manifest = _manifest(directory.path)
-    journals = sorted((directory.path / JOURNAL).glob(f"*{SUFFIX}"), key=lambda journal: journal.stat().st_mtime)
-    results = [close_workflow(directory, journal.name.removesuffix(SUFFIX)) for journal in journals]
+    begun = [workflow for workflow in WORKFLOWS if directory.journal(f"{workflow}.supervisor").is_file()]
+    results = [close_workflow(directory, workflow) for workflow in begun]
     ran = {result.workflow for result in results}
     results += [
         WorkflowResult(workflow=workflow, status="not_run", reason="the run ended before it")
@@ -57,4 +56,7 @@ def _manifest(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         manifest = {}
     defaults: dict[str, Any] = {"planned": [], "workflows": {}, "diagnostics": {}}
-    return {**defaults, **manifest}
+    if not isinstance(manifest, dict):
+        return defaults
+    sound = {key: value for key, value in manifest.items() if isinstance(value, type(defaults.get(key, value)))}
+    return {**defaults, **sound}

@@ -23,10 +23,11 @@ LOGS = "logs"
 
 @dataclass(frozen=True, kw_only=True)
 class HydraRecord:
-    """How the run was composed: resolved configuration and Hydra's own as YAML, overrides as typed."""
+    """How the run was composed: resolved configuration and Hydra's own as YAML, options and overrides as typed."""
 
     config: str
     hydra: str
+    options: list[str]
     overrides: list[str]
 
 
@@ -72,7 +73,7 @@ class RunDirectory:
         try:
             directory.reserve(reserve_mb)
             for name in (JOURNAL, CHECKPOINTS, LOGS, ".hydra"):
-                (path / name).mkdir()
+                (path / name).mkdir(exist_ok=name == ".hydra")  # in a sweep Hydra may have been told to make it
             (path / ".hydra" / "config.yaml").write_text(record.config, encoding="utf-8")
             (path / ".hydra" / "hydra.yaml").write_text(record.hydra, encoding="utf-8")
             overrides = "".join(f"- {override}\n" for override in record.overrides) or "[]\n"

@@ -95,7 +95,7 @@ class Supervisor:
             checkpoint: Policy to play.
         """
         journal = JournalWriter(self._directory.journal(f"{workflow}.supervisor"))
-        disk_error = ""
+        trouble = lost = ""
         with journal:
             try:
                 journal.append(self._plan(workflow))
@@ -103,19 +103,19 @@ class Supervisor:
                 if workflow == "startup" and self._settings.startup.top_n and self._may_profile():
                     self._watch(workflow, checkpoint, journal, profiled=True)
             except Exception as error:  # whatever it was, the run must still leave its bundle
-                disk_error = f"the supervisor had to give up: {error}"
+                trouble = f"the supervisor had to give up: {error}"
                 with contextlib.suppress(OSError), self._directory.log(f"{workflow}.supervisor").open("a") as log:
                     traceback.print_exception(error, file=log)
             # Whatever happened, the reserve is now spent on telling it.
             self._directory.release_reserve()
             try:
-                if disk_error:
-                    journal.append(WorkerExited(t=time.monotonic(), exit_code=0, last_words=disk_error))
+                if trouble:
+                    journal.append(WorkerExited(t=time.monotonic(), exit_code=0, last_words=trouble))
                 journal.append(RunClosed(t=time.monotonic(), end_time_utc=utc_now()))
                 journal.sync()
             except OSError as error:
-                disk_error = disk_error or f"the last events could not be written: {error.strerror}"
-        return close_workflow(self._directory, workflow, disk_error)
+                lost = f"the last events could not be written: {error.strerror}"
+        return close_workflow(self._directory, workflow, lost)
 
     def _may_profile(self) -> bool:
         """The profiled pass runs after a first pass that went well and was not stopped."""

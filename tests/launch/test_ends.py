@@ -10,12 +10,14 @@ import signal
 import subprocess
 import termios
 import time
+from pathlib import Path
 
 import pytest
 
 from benchmark_app.journal import read_journal
 from tests.conftest import alive_in
 
+QUICK = ("agent.iterations=3", "workflow=training")
 LONG = ("agent.iterations=100000", "workflow=training")
 
 
@@ -192,6 +194,32 @@ def test_recover_refuses_a_run_that_still_goes_on(app):
     assert code == 2
     assert "still goes on" in err
     assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("manifest", ["[]", "null", "{", '{"planned": null, "workflows": [], "diagnostics": 3}'])
+def test_recover_needs_nothing_but_the_journals(app, manifest):
+    assert app.status(*QUICK) == 0
+    (app.run_dir / "run.json").write_text(manifest)
+    (app.run_dir / "training.json").unlink()
+    (app.run_dir / "journal" / "play.supervisor.jsonl").mkdir()
+    code, _, err = app.run("recover", str(app.run_dir), run_dir=False)
+    assert code == 0, err
+    assert app.bundle("training").run.status == "completed"
+    assert app.manifest()["workflows"]["training"]["status"] == "completed"
+
+
+def test_ctrl_c_in_the_moment_a_worker_is_spawned_is_an_interrupt(app):
+    """The child belongs to the terminal until it has a session of its own."""
+    for _ in range(5):
+        app.run_dir = app.run_dir.with_name(app.run_dir.name + "x")
+        process = app.synthetic("workflow=training", "agent.iterations=100000", start_new_session=True)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        while not children.read_text():
+            assert process.poll() is None
+        os.killpg(process.pid, signal.SIGINT)
+        code, _, _ = finish(process)
+        assert code == 130
+        assert app.bundle("training").run.status == "interrupted"
 
 
 def test_recover_without_a_run_says_so(app, tmp_path):

@@ -95,6 +95,16 @@ def test_a_folder_with_its_own_tasks_and_conf_and_modules_does_not_matter(app):
 
 def test_a_reader_that_goes_away_does_not_touch_the_run(app):
     """`… 2>&1 | head -1`, and a log on a full disk."""
+    assert app.status(*QUICK) == 0
+    for verb in ("validate .", f"recover {app.run_dir}", "--help", "--version"):
+        for broken in ("| true", "> /dev/full", "2>&1 >&-"):
+            command = f"set -o pipefail; {sys.executable} -m benchmark_app {verb} {broken}"
+            done = subprocess.run(
+                ["/bin/bash", "-c", command], cwd=app.folder, capture_output=True, text=True, timeout=60, check=False
+            )
+            assert (done.returncode, done.stderr) == (0, ""), (verb, broken)
+    refused = f"{sys.executable} -m benchmark_app num_envs=0 2> /dev/full"
+    assert subprocess.run(["/bin/bash", "-c", refused], cwd=app.folder, check=False, timeout=60).returncode == 2
     for broken in ("2>&1 | true", "> /dev/full", "2> /dev/full", ">&- 2>&-", "2>&1 <&- | head -1"):
         app.run_dir = app.folder / re.sub(r"\W+", "_", broken)
         command = f"{sys.executable} -m benchmark_app worker.program={SYNTHETIC} agent.iterations=3 workflow=training"
@@ -170,6 +180,7 @@ def test_presets_name_the_choices_without_a_typed_field_and_no_other(app, tmp_pa
     run = app.bundle("training").run
     assert run.config.presets == ["ppo", "host_return", "mine"]
     assert run.num_envs == 8
+    assert f"--config-dir {presets.parent}" in app.manifest()["command"]
     assert "gamma: 0.5" in (app.run_dir / ".hydra" / "config.yaml").read_text()
 
 
