@@ -57,7 +57,7 @@ class TrainingRecorder:
         self._checkpoint_interval = checkpoint_interval
         self._describe = describe
         self._returns: deque[float] = deque(maxlen=WINDOW)
-        self._lengths: deque[int] = deque(maxlen=WINDOW)
+        self._lengths: deque[float] = deque(maxlen=WINDOW)
         self._successes: deque[bool] = deque(maxlen=WINDOW)
         self._env_step_s: list[float] = []
         self._begun = 0.0
@@ -89,10 +89,11 @@ class TrainingRecorder:
         """Record the iteration, and save a checkpoint when one is due; both outside the timed intervals."""
         ended = time.perf_counter()
         episodes = self._env.drain_episodes()
-        self._returns.extend(episodes.returns.tolist())
-        self._lengths.extend(episodes.lengths.tolist())
-        if episodes.success is not None:
-            self._successes.extend(episodes.success.tolist())
+        lengths, returns, _ = episodes.tally.tolist()  # one conversion for all columns: this runs in a timed loop
+        self._returns.extend(returns)
+        self._lengths.extend(lengths)
+        if episodes.succeeded is not None:
+            self._successes.extend(episodes.succeeded.tolist())
         steps = len(self._env_step_s)
         event = Iteration(
             t=time.monotonic(),
