@@ -1,16 +1,63 @@
-"""The one agent description every library is given. Plain data: no torch, no library."""
+"""The one agent description every library is given, per algorithm. Plain data: no torch, no library."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
-
-MappingQuality = Literal["exact", "approximate", "unsupported"]
+from typing import Any, ClassVar
 
 
 @dataclass(kw_only=True)
-class PPOAgent:
-    """Proximal policy optimisation, described once for every library (see `conf/agent/ppo.yaml` for each meaning)."""
+class Agent:
+    """What every algorithm has. Each setting's meaning is written in `conf/agent/*.yaml`."""
+
+    algorithm: str
+    iterations: int
+    rollout: int
+    learning_rate: float
+    gamma: float = 0.99
+    hidden_layers: list[int]
+    activation: str = "elu"
+    normalize_observations: bool = False
+    timeout_bootstrap: str = "exact"
+    precision: str = "float32"
+
+    # Values a setting may take; numbers that must be positive, and that must lie in (0, 1]; whole numbers from 1.
+    CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {
+        "activation": ("elu", "relu", "tanh"),
+        "timeout_bootstrap": ("exact", "stock"),
+        "precision": ("float32", "mixed"),
+    }
+    POSITIVE: ClassVar[tuple[str, ...]] = ("learning_rate",)
+    FRACTIONS: ClassVar[tuple[str, ...]] = ("gamma",)
+    COUNTS: ClassVar[tuple[str, ...]] = ("iterations", "rollout")
+    NOT_NEGATIVE: ClassVar[tuple[str, ...]] = ()
+
+    def problems(self, num_envs: int) -> list[str]:
+        """Every setting no library could train with, as `key=value: what is allowed`; empty when all is well."""
+        found = []
+        for key in self.COUNTS:
+            if getattr(self, key) < 1:
+                found.append(f"{key}={getattr(self, key)}: must be at least 1")
+        for key in self.POSITIVE:
+            if not getattr(self, key) > 0:
+                found.append(f"{key}={getattr(self, key)}: must be greater than 0")
+        for key in self.FRACTIONS:
+            if not 0 < getattr(self, key) <= 1:
+                found.append(f"{key}={getattr(self, key)}: must be in (0, 1]")
+        for key in self.NOT_NEGATIVE:
+            if getattr(self, key) < 0:
+                found.append(f"{key}={getattr(self, key)}: must not be negative")
+        for key, allowed in self.CHOICES.items():
+            if getattr(self, key) not in allowed:
+                found.append(f"{key}={getattr(self, key)}: must be one of {', '.join(allowed)}")
+        if not self.hidden_layers or any(width < 1 for width in self.hidden_layers):
+            found.append(f"hidden_layers={self.hidden_layers}: must be a list of positive widths such as [32,32]")
+        return found
+
+
+@dataclass(kw_only=True)
+class PPOAgent(Agent):
+    """Proximal policy optimisation (Schulman et al. 2017)."""
 
     algorithm: str = "ppo"
     iterations: int = 150
@@ -20,7 +67,6 @@ class PPOAgent:
     learning_rate: float = 1.0e-3
     schedule: str = "adaptive"
     desired_kl: float = 0.01
-    gamma: float = 0.99
     lam: float = 0.95
     clip: float = 0.2
     clip_value_loss: bool = False
@@ -28,36 +74,20 @@ class PPOAgent:
     entropy_coef: float = 0.005
     max_grad_norm: float = 1.0
     hidden_layers: list[int] = field(default_factory=lambda: [32, 32])
-    activation: str = "elu"
     init_noise_std: float = 1.0
-    normalize_observations: bool = False
-    timeout_bootstrap: str = "exact"
+    learn_noise_std: bool = True
+    normalize_values: bool = False
+    normalize_advantage: str = "batch"
+
+    CHOICES = {**Agent.CHOICES, "schedule": ("adaptive", "fixed"), "normalize_advantage": ("batch", "minibatch")}
+    POSITIVE = (*Agent.POSITIVE, "clip", "desired_kl", "max_grad_norm", "init_noise_std")
+    FRACTIONS = (*Agent.FRACTIONS, "lam")
+    COUNTS = (*Agent.COUNTS, "epochs", "minibatches")
+    NOT_NEGATIVE = ("value_loss_coef", "entropy_coef")
 
     def problems(self, num_envs: int) -> list[str]:
-        """Every setting no library could train with, as `key=value: what is allowed`; empty when all is well."""
-        found = []
-        for key in ("iterations", "rollout", "epochs", "minibatches"):
-            if getattr(self, key) < 1:
-                found.append(f"{key}={getattr(self, key)}: must be at least 1")
-        for key in ("learning_rate", "clip", "desired_kl", "max_grad_norm", "init_noise_std"):
-            if not getattr(self, key) > 0:
-                found.append(f"{key}={getattr(self, key)}: must be greater than 0")
-        for key in ("gamma", "lam"):
-            if not 0 < getattr(self, key) <= 1:
-                found.append(f"{key}={getattr(self, key)}: must be in (0, 1]")
-        for key in ("value_loss_coef", "entropy_coef"):
-            if getattr(self, key) < 0:
-                found.append(f"{key}={getattr(self, key)}: must not be negative")
-        for key, allowed in (
-            ("algorithm", ("ppo",)),
-            ("schedule", ("adaptive", "fixed")),
-            ("activation", ("elu", "relu", "tanh")),
-            ("timeout_bootstrap", ("exact", "stock")),
-        ):
-            if getattr(self, key) not in allowed:
-                found.append(f"{key}={getattr(self, key)}: must be one of {', '.join(allowed)}")
-        if not self.hidden_layers or any(width < 1 for width in self.hidden_layers):
-            found.append(f"hidden_layers={self.hidden_layers}: must be a list of positive widths such as [32,32]")
+        """See `Agent.problems`; the minibatches must divide the samples."""
+        found = super().problems(num_envs)
         samples = num_envs * self.rollout
         if not found and samples < 2 * self.minibatches:
             found.append(
@@ -72,18 +102,44 @@ class PPOAgent:
         return found
 
 
-@dataclass(frozen=True, kw_only=True)
-class ParameterMapping:
-    """How one parameter of the shared description reached a library.
+@dataclass(kw_only=True)
+class SACAgent(Agent):
+    """Soft actor-critic with two critics and a learned temperature (Haarnoja et al. 2018)."""
 
-    Attributes:
-        parameter: Its name in the shared description.
-        quality: `exact`, `approximate` or `unsupported`.
-        native: The library's own setting and value, "" if it has none.
-        reason: Why it is not exact, "" if it is.
-    """
+    algorithm: str = "sac"
+    iterations: int = 150
+    rollout: int = 16
+    gradient_steps: int = 1
+    learning_starts: int = 16
+    buffer_size: int = 200_000
+    batch_size: int = 256
+    learning_rate: float = 1.0e-3
+    tau: float = 0.005
+    init_temperature: float = 1.0
+    learn_temperature: bool = True
+    target_entropy: float | None = None
+    hidden_layers: list[int] = field(default_factory=lambda: [64, 64])
+    activation: str = "relu"
 
-    parameter: str
-    quality: MappingQuality
-    native: str
-    reason: str = ""
+    POSITIVE = (*Agent.POSITIVE, "init_temperature")
+    FRACTIONS = (*Agent.FRACTIONS, "tau")
+    COUNTS = (*Agent.COUNTS, "gradient_steps", "batch_size", "buffer_size")
+    NOT_NEGATIVE = ("learning_starts",)
+
+    def problems(self, num_envs: int) -> list[str]:
+        """See `Agent.problems`; the replay buffer holds at least a batch, and whole steps of all environments."""
+        found = super().problems(num_envs)
+        if not found and self.buffer_size < max(self.batch_size, num_envs):
+            found.append(f"buffer_size={self.buffer_size}: must hold agent.batch_size and num_envs transitions")
+        if not found and self.learning_starts * num_envs < self.batch_size and self.learning_starts < 1:
+            found.append(f"learning_starts={self.learning_starts}: must be at least 1, to have samples to learn from")
+        return found
+
+
+AGENTS: dict[str, type[Agent]] = {"ppo": PPOAgent, "sac": SACAgent}
+"""The description of each algorithm, by `agent.algorithm`."""
+
+
+def agent_from_plain(data: dict[str, Any]) -> Agent:
+    """Rebuild an agent description from plain data that was checked before."""
+    return AGENTS[data["algorithm"]](**data)

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from .base import CheckpointRefused
+from .base import Checkpoint, CheckpointRefused
 
 
 def save_atomically(path: Path, write: Callable[[Path], None]) -> Path:
@@ -30,30 +30,44 @@ def save_atomically(path: Path, write: Callable[[Path], None]) -> Path:
     return path
 
 
-def read_checkpoint(path: Path, library: str, parts: tuple[str, ...], device: torch.device) -> dict[str, Any]:
-    """Read a checkpoint of plain tensors and containers.
+def read_checkpoint(
+    checkpoint: Checkpoint,
+    library: str,
+    parts: tuple[str, ...],
+    device: torch.device,
+    *,
+    also: tuple[str, ...] = (),
+) -> dict[str, Any]:
+    """Read a checkpoint of plain tensors and containers; one that is trusted may hold anything.
 
     Args:
-        path: The file.
+        checkpoint: The file, and whether it may execute code.
         library: Name of the library, for messages.
         parts: Keys by which a checkpoint of this library is known; each holds a state dict.
         device: Where its tensors go.
+        also: Keys that must be there too, each a dictionary: what resuming needs, such as an optimizer's state.
 
     Raises:
         CheckpointRefused: No such file, damaged, not of this library, or holding what only unpickling could load.
     """
+    path = checkpoint.path
     if not path.is_file():
         raise CheckpointRefused(f"checkpoint {path} refused: there is no such file")
     try:
-        content = torch.load(path, map_location=device, weights_only=True)
+        content = torch.load(path, map_location=device, weights_only=not checkpoint.trusted)
     except pickle.UnpicklingError as error:
         raise CheckpointRefused(
-            f"checkpoint {path} refused: it is no checkpoint, or loading it would execute code (nothing was executed)"
+            f"checkpoint {path} refused: it is no checkpoint, or loading it would execute code (nothing was executed); "
+            "if you trust whoever made it, set admission.trusted=true"
         ) from error
     except Exception as error:  # torch raises a different type for every way a file can be damaged
         raise CheckpointRefused(f"checkpoint {path} refused: it is damaged, or no {library} checkpoint") from error
     if not isinstance(content, dict) or not all(_is_state_dict(content.get(part)) for part in parts):
         raise CheckpointRefused(f"checkpoint {path} refused: it is no {library} checkpoint, which holds {parts}")
+    if missing := [key for key in also if not isinstance(content.get(key), dict)]:
+        raise CheckpointRefused(
+            f"checkpoint {path} refused: it holds no {missing[0]}, so nothing can be resumed from it"
+        )
     return content
 
 

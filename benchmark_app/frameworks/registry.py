@@ -1,59 +1,39 @@
-"""Which RL libraries there are, and how to get at one. Light: the parent process asks it too, without torch."""
+"""Getting at a library by the settings that name it (`conf/framework/*.yaml`). Light: the parent process does so too.
+
+A library is a package of two modules: `translation` (`mapping.Translation`; imports nothing heavy) and `adapter`
+(`base.Adapter`; imports torch and the library).
+"""
 
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from . import rsl_rl, skrl
     from .base import Adapter
-
-    # The type checker proves here that each adapter module keeps the contract.
-    _ADAPTERS: tuple[Adapter, ...] = (rsl_rl, skrl)
+    from .mapping import Translation
 
 
-@dataclass(frozen=True)
-class Framework:
-    """One RL library.
+def load_translation(module: str) -> Translation:
+    """Import the light half of a library's package.
 
-    Attributes:
-        module: Adapter module; importing it imports the library.
-        distribution: Name the library is installed under.
+    Raises:
+        ImportError: There is no such package.
     """
-
-    module: str
-    distribution: str
+    return cast("Translation", importlib.import_module(f"{module}.translation"))
 
 
-FRAMEWORKS: dict[str, Framework] = {
-    "rsl_rl": Framework("benchmark_app.frameworks.rsl_rl", "rsl-rl-lib"),
-    "skrl": Framework("benchmark_app.frameworks.skrl", "skrl"),
-}
-
-
-def installed_version(name: str) -> str | None:
-    """Version of a known library in this interpreter, None if it is not installed. Imports nothing of it."""
-    try:
-        return importlib.metadata.version(FRAMEWORKS[name].distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-def load_adapter(name: str) -> Adapter:
+def load_adapter(module: str) -> Adapter:
     """Import a library and its adapter.
 
     Raises:
-        KeyError: The name is not in `FRAMEWORKS`.
-        ImportError: The library is not installed, or broken.
+        ImportError: There is no such package, or the library is not installed, or broken.
     """
     with single_process():
-        return cast("Adapter", importlib.import_module(FRAMEWORKS[name].module))
+        return cast("Adapter", importlib.import_module(f"{module}.adapter"))
 
 
 @contextmanager

@@ -3,79 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from unittest import mock
 
 import gymnasium
 import numpy as np
 import torch
 
 from benchmark_app.envs.state import TorchEnvState
-from benchmark_app.frameworks.agent import PPOAgent
-from benchmark_app.frameworks.base import StopTraining, TrainingRun
-from benchmark_app.frameworks.registry import load_adapter
+from benchmark_app.frameworks.agent import Agent, PPOAgent, SACAgent
+from benchmark_app.frameworks.base import Adapter, Checkpoint, Learner, Policy, StopTraining, TrainingRun
+from benchmark_app.frameworks.mapping import Translation, override
+from benchmark_app.frameworks.registry import load_adapter, load_translation
 
 Obs = dict[str, torch.Tensor]
 
 
-@dataclass
-class Live:
-    """The objects a training really uses; `mean` and `value` are its actor and critic with their normalisation."""
+@dataclass(frozen=True)
+class Case:
+    """An adapter under test.
 
-    actor: torch.nn.Module
-    critic: torch.nn.Module
-    optimizer: torch.optim.Optimizer
-    mean: Callable[[Obs], torch.Tensor]
-    value: Callable[[Obs], torch.Tensor]
-    rollout: Callable[[], dict[str, torch.Tensor]]
+    Attributes:
+        module: The library's package.
+        stock_is_exact: Whether the library by itself bootstraps time limits exactly.
+    """
 
-
-def live_rsl_rl(runner: Any) -> Live:
-    algorithm, storage = runner.alg, runner.alg.storage
-
-    def rollout() -> dict[str, torch.Tensor]:
-        names = ("rewards", "values", "returns", "advantages")
-        scalars = {name: getattr(storage, name).squeeze(-1).clone() for name in names}
-        return {"obs": storage.observations["policy"].clone(), "actions": storage.actions.clone(), **scalars}
-
-    def value(obs: Obs) -> torch.Tensor:
-        return algorithm.critic(obs).squeeze(1)
-
-    return Live(algorithm.actor, algorithm.critic, algorithm.optimizer, algorithm.actor, value, rollout)
+    module: str
+    stock_is_exact: bool = False
 
 
-def live_skrl(trainer: Any) -> Live:
-    agent, tensors = trainer.agents, trainer.agents.memory.tensors
-
-    def rollout() -> dict[str, torch.Tensor]:
-        names = ("rewards", "values", "returns", "advantages")
-        scalars = {name: tensors[name].squeeze(-1).clone() for name in names}
-        return {"obs": tensors["observations"].clone(), "actions": tensors["actions"].clone(), **scalars}
-
-    def inputs(obs: Obs) -> dict[str, Any]:
-        observations, states = obs["policy"], obs.get("critic")
-        return {
-            "observations": agent._observation_preprocessor(observations),
-            "states": agent._state_preprocessor(states),
-        }
-
-    def mean(obs: Obs) -> torch.Tensor:
-        return agent.policy.act(inputs(obs), role="policy")[1]["mean_actions"]
-
-    def value(obs: Obs) -> torch.Tensor:
-        return agent.value.net(inputs(obs)["states" if "critic" in obs else "observations"]).squeeze(1)
-
-    return Live(agent.policy, agent.value, agent.optimizer, mean, value, rollout)
-
-
-CASES: dict[str, Callable[[Any], Live]] = {
-    "rsl_rl": live_rsl_rl,
-    "skrl": live_skrl,
+CASES: dict[str, Case] = {
+    "rsl_rl": Case("benchmark_app.frameworks.rsl_rl"),
+    # "skrl": Case("benchmark_app.frameworks.skrl"),
+    # "sb3": Case("benchmark_app.frameworks.sb3", stock_is_exact=True),
+    # "rl_games": Case("benchmark_app.frameworks.rl_games"),
 }
-"""Every adapter under test, with how to see inside what its `build` returns."""
+"""Every adapter under test; a new library is one line."""
+
+
+def adapter_of(name: str) -> Adapter:
+    return load_adapter(CASES[name].module)
+
+
+def translation_of(name: str) -> Translation:
+    return load_translation(CASES[name].module)
+
+
+def config_of(name: str, agent: Agent) -> dict[str, Any]:
+    return translation_of(name).translate(agent)
+
+
+def policy_of(name: str, env: Any, agent: Agent, path: Path, *, trusted: bool = False) -> Policy:
+    return adapter_of(name).policy(env, agent, config_of(name, agent), Checkpoint(path=path, trusted=trusted))
 
 
 class PointEnv:
@@ -179,7 +161,7 @@ class Hooks:
     env: PointEnv
     stop_after: int | None = None
     on_rollout: Callable[[], None] = lambda: None
-    on_iteration: Callable[[Callable[[Path], Path]], None] = lambda save: None
+    on_iteration: Callable[[], None] = lambda: None
     calls: list[str] = field(default_factory=list)
 
     def env_step(self, actions: torch.Tensor) -> TorchEnvState:
@@ -192,9 +174,12 @@ class Hooks:
         self.calls.append("rollout")
         self.on_rollout()
 
-    def iteration_ended(self, save: Callable[[Path], Path]) -> None:
+    def rollout_resumed(self) -> None:
+        self.calls.append("resumed")
+
+    def iteration_ended(self) -> None:
         self.calls.append("iteration")
-        self.on_iteration(save)
+        self.on_iteration()
 
 
 def small_agent(**settings: Any) -> PPOAgent:
@@ -203,37 +188,64 @@ def small_agent(**settings: Any) -> PPOAgent:
     )
 
 
+def small_sac(**settings: Any) -> SACAgent:
+    return SACAgent(
+        **{
+            "iterations": 4,
+            "rollout": 4,
+            "learning_starts": 8,
+            "batch_size": 16,
+            "buffer_size": 4096,
+            "hidden_layers": [8, 8],
+            **settings,
+        }
+    )
+
+
+def build(
+    name: str,
+    folder: Path,
+    *,
+    hooks: Hooks,
+    agent: Agent | None = None,
+    seed: int = 1,
+    resume: Path | None = None,
+    native: dict[str, Any] | None = None,
+) -> Learner:
+    """Build an adapter's learner, ready to train in `folder`."""
+    agent = agent or small_agent()
+    run = TrainingRun(
+        agent=agent,
+        config=override(config_of(name, agent), native or {}),
+        iterations=agent.iterations,
+        seed=seed,
+        log_dir=folder / "logs",
+        resume=None if resume is None else Checkpoint(path=resume),
+    )
+    for path in (folder / "checkpoints", run.log_dir):
+        path.mkdir(parents=True, exist_ok=True)
+    return adapter_of(name).build(hooks.env, run, hooks)  # type: ignore[arg-type]
+
+
 def train(
     name: str,
     folder: Path,
     *,
     env: PointEnv | None = None,
-    agent: PPOAgent | None = None,
-    seed: int = 1,
     hooks: Hooks | None = None,
-    prepare: Callable[[Live], None] = lambda live: None,
-) -> tuple[Path, Live]:
-    """Train with an adapter in `folder`; `prepare` sees the live objects before the first step."""
-    adapter: Any = load_adapter(name)
-    hooks = hooks or Hooks(env or PointEnv())
-    run = TrainingRun(
-        agent=agent or small_agent(), seed=seed, checkpoint_dir=folder / "checkpoints", log_dir=folder / "logs"
-    )
-    for path in (run.checkpoint_dir, run.log_dir):
-        path.mkdir(parents=True, exist_ok=True)
-    seen: list[Live] = []
-    build = adapter.build
-
-    def build_and_show(*arguments: Any) -> Any:
-        built = build(*arguments)
-        seen.append(CASES[name](built))
-        prepare(seen[0])
-        return built
-
-    with mock.patch.object(adapter, "build", build_and_show):
-        saved = adapter.train(hooks.env, run, hooks)
-    return saved, seen[0]
+    prepare: Callable[[Learner], None] = lambda learner: None,
+    **settings: Any,
+) -> tuple[Path, Learner]:
+    """Train with an adapter in `folder` as a workflow does; `prepare` sees the learner before the first step."""
+    learner = build(name, folder, hooks=hooks or Hooks(env or PointEnv()), **settings)
+    prepare(learner)
+    try:
+        with suppress(StopTraining):
+            learner.learn()
+    finally:
+        learner.close()
+    return learner.save(folder / "checkpoints" / "policy"), learner
 
 
-def parameters(live: Live) -> list[torch.Tensor]:
-    return [value.detach().clone() for network in (live.actor, live.critic) for value in network.parameters()]
+def parameters(learner: Learner) -> list[torch.Tensor]:
+    return [value.detach().clone() for network in (learner.actor, learner.critic) for value in network.parameters()]

@@ -7,17 +7,16 @@ from pathlib import Path
 
 import pytest
 import torch
-from framework_cases import CASES, Hooks, PointEnv, small_agent, train
+from framework_cases import CASES, Hooks, PointEnv, build, parameters, policy_of, small_agent, train
 
-from benchmark_app.frameworks.base import CheckpointRefused
+from benchmark_app.frameworks.base import CheckpointRefused, Learner
 from benchmark_app.frameworks.checkpoints import save_atomically
-from benchmark_app.frameworks.registry import load_adapter
 
 
 def test_policy_is_the_mean_of_the_trained_actor_for_any_batch(name: str, tmp_path: Path) -> None:
     env = PointEnv(actions=2)
-    saved, live = train(name, tmp_path, env=env)
-    act = load_adapter(name).policy(env, small_agent(), saved)
+    saved, learner = train(name, tmp_path, env=env)
+    act = policy_of(name, env, small_agent(), saved)
     for batch in (1, 3, 200):
         obs = {"policy": torch.randn(batch, 2)}
         before = obs["policy"].clone()
@@ -26,18 +25,19 @@ def test_policy_is_the_mean_of_the_trained_actor_for_any_batch(name: str, tmp_pa
         assert not actions.requires_grad
         assert torch.equal(obs["policy"], before)
         assert torch.equal(act(obs), actions)
-        torch.testing.assert_close(actions, live.mean(obs).detach())
+        torch.testing.assert_close(actions, learner.mean_actions(obs).detach())
 
 
 def test_a_checkpoint_of_any_iteration_plays(name: str, tmp_path: Path) -> None:
     saved: list[Path] = []
     hooks = Hooks(PointEnv())
-    hooks.on_iteration = lambda save: saved.append(save(tmp_path / f"iteration_{len(saved):03d}.5"))
-    last, _ = train(name, tmp_path, hooks=hooks)
-    assert [path.name for path in saved] == ["iteration_000.5.pt", "iteration_001.5.pt"]
-    adapter = load_adapter(name)
+    learners: list[Learner] = []
+    hooks.on_iteration = lambda: saved.append(learners[0].save(tmp_path / f"iteration_{len(saved):03d}.5"))
+    last, _ = train(name, tmp_path, hooks=hooks, prepare=learners.append)
+    assert [path.stem for path in saved] == ["iteration_000.5", "iteration_001.5"]
+    assert {path.suffix for path in saved} == {last.suffix}
     first, second, final = (
-        adapter.policy(hooks.env, small_agent(), path)(hooks.env.observed[0]) for path in (*saved, last)
+        policy_of(name, hooks.env, small_agent(), path)(hooks.env.observed[0]) for path in (*saved, last)
     )
     assert not torch.equal(first, second)
     assert torch.equal(second, final)
@@ -46,19 +46,19 @@ def test_a_checkpoint_of_any_iteration_plays(name: str, tmp_path: Path) -> None:
 def test_normalisation_is_saved_and_frozen_in_play(name: str, tmp_path: Path) -> None:
     agent = small_agent(normalize_observations=True, iterations=3)
     env = PointEnv(critic=True)
-    saved, live = train(name, tmp_path, env=env, agent=agent)
-    act = load_adapter(name).policy(env, agent, saved)
+    saved, learner = train(name, tmp_path, env=env, agent=agent)
+    act = policy_of(name, env, agent, saved)
     obs = {"policy": torch.tensor([[0.5, 1.0]])}
     before = act(obs)
-    torch.testing.assert_close(before, live.mean(obs).detach())
+    torch.testing.assert_close(before, learner.mean_actions(obs).detach())
     for _ in range(5):
         act({"policy": torch.full((50, 2), 100.0)})
     assert torch.equal(act(obs), before)
     with pytest.raises(CheckpointRefused, match=r"agent\.normalize_observations"):
-        load_adapter(name).policy(env, small_agent(), saved)
+        policy_of(name, env, small_agent(), saved)
     plain, _ = train(name, tmp_path / "plain", env=PointEnv())
     with pytest.raises(CheckpointRefused, match=r"agent\.normalize_observations"):
-        load_adapter(name).policy(env, agent, plain)
+        policy_of(name, env, agent, plain)
 
 
 class Bomb:
@@ -68,7 +68,7 @@ class Bomb:
 
 def refusal(name: str, path: Path, env: PointEnv | None = None, **settings: object) -> str:
     with pytest.raises(CheckpointRefused) as refused:
-        load_adapter(name).policy(env or PointEnv(), small_agent(**settings), path)
+        policy_of(name, env or PointEnv(), small_agent(**settings), path)
     message = str(refused.value)
     assert "\n" not in message
     assert str(path) in message

@@ -6,9 +6,10 @@ import sys
 from dataclasses import fields
 
 import pytest
+from framework_cases import CASES, adapter_of, translation_of
 
-from benchmark_app.frameworks.agent import PPOAgent
-from benchmark_app.frameworks.registry import FRAMEWORKS, installed_version, load_adapter
+from benchmark_app.frameworks.agent import AGENTS, Agent, PPOAgent, SACAgent
+from benchmark_app.frameworks.mapping import get, leaves, native_problems, override, overridden
 
 LIBRARIES = {"rsl_rl": "rsl_rl", "skrl": "skrl", "sb3": "stable_baselines3", "rl_games": "rl_games"}
 
@@ -34,47 +35,133 @@ def test_imports_with_the_other_libraries_blocked(name: str) -> None:
     others = set(LIBRARIES.values()) - {LIBRARIES[name]}
     run_blocked(
         "from benchmark_app.frameworks.registry import load_adapter\n"
-        f"assert load_adapter({name!r}).name == {name!r}\n"
+        f"assert load_adapter({CASES[name].module!r}).name == {name!r}\n"
         "import os; assert os.environ['WORLD_SIZE'] == '2'",
         others,
     )
 
 
-def test_the_package_and_its_registry_import_neither_torch_nor_a_library() -> None:
+def test_the_translation_imports_neither_torch_nor_a_library(name: str) -> None:
     run_blocked(
-        "import benchmark_app.frameworks, benchmark_app.frameworks.agent\n"
-        "from benchmark_app.frameworks.registry import FRAMEWORKS, installed_version\n"
-        "assert all(installed_version(name) for name in FRAMEWORKS)",
+        "from benchmark_app.frameworks.registry import load_translation\n"
+        "from benchmark_app.frameworks.agent import PPOAgent\n"
+        f"assert load_translation({CASES[name].module!r}).mapping(PPOAgent())",
         {"torch", "numpy", *LIBRARIES.values()},
     )
 
 
-def test_a_library_that_is_not_installed_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(FRAMEWORKS, "none", type(FRAMEWORKS["skrl"])("no.module", "no-such-distribution"))
-    assert installed_version("none") is None
+def test_the_adapter_bears_the_frameworks_name(name: str) -> None:
+    assert adapter_of(name).name == name
 
 
-def test_registry_names_are_the_adapters_names() -> None:
-    for name in FRAMEWORKS:
-        assert load_adapter(name).name == name
+def agents_of(name: str) -> list[Agent]:
+    found: list[Agent] = [
+        PPOAgent(),
+        PPOAgent(schedule="fixed", clip_value_loss=True, normalize_advantage="minibatch", learn_noise_std=False),
+        PPOAgent(normalize_observations=True, timeout_bootstrap="stock", activation="tanh"),
+        PPOAgent(normalize_values=True, precision="mixed"),
+    ]
+    if "sac" in translation_of(name).ALGORITHMS:
+        found += [
+            SACAgent(),
+            SACAgent(timeout_bootstrap="stock", learn_temperature=False, target_entropy=-2.0, activation="tanh"),
+            SACAgent(normalize_observations=True, precision="mixed"),
+        ]
+    return found
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"schedule": "fixed", "clip_value_loss": True},
-        {"normalize_observations": True, "timeout_bootstrap": "stock", "activation": "tanh"},
-    ],
-)
-def test_mapping_names_every_parameter_once_with_a_reason_where_not_exact(name: str, settings: dict) -> None:
-    agent = PPOAgent(**settings)
-    table = load_adapter(name).mapping(agent)
-    assert [row.parameter for row in table] == [field.name for field in fields(PPOAgent)]
-    for row in table:
-        assert (row.quality == "exact") == (row.reason == ""), row
-        assert row.native or row.quality == "unsupported", row
+def test_the_mapping_names_every_parameter_once_with_a_reason_where_not_exact(name: str) -> None:
+    for agent in agents_of(name):
+        table = translation_of(name).mapping(agent)
+        assert [row.parameter for row in table] == [*(field.name for field in fields(agent)), "seed"]
+        for row in table:
+            assert (row.quality == "exact") == (row.reason == ""), row
+            assert row.native or row.quality == "unsupported", row
+
+
+def test_a_row_with_a_path_shows_what_the_configuration_holds_there(name: str) -> None:
+    for agent in agents_of(name):
+        config = translation_of(name).translate(agent)
+        for row in translation_of(name).mapping(agent):
+            if row.path:
+                assert row.native == f"{row.path}={get(config, row.path)}"
+
+
+def test_every_setting_of_the_description_reaches_the_configuration_or_is_said_in_words(name: str) -> None:
+    """A parameter that changes changes its row."""
+    default = {row.parameter: row for row in translation_of(name).mapping(PPOAgent())}
+    changed = PPOAgent(
+        iterations=7, rollout=8, epochs=3, minibatches=2, learning_rate=3e-4, schedule="fixed", desired_kl=0.02,
+        gamma=0.9, lam=0.8, clip=0.1, clip_value_loss=True, value_loss_coef=0.7, entropy_coef=0.02, max_grad_norm=0.3,
+        hidden_layers=[5, 6], activation="relu", init_noise_std=0.4, learn_noise_std=False, normalize_observations=True,
+        normalize_advantage="minibatch", timeout_bootstrap="stock", precision="mixed", normalize_values=True,
+    )  # fmt: skip
+    rows = {row.parameter: row for row in translation_of(name).mapping(changed)}
+    same = {key for key in rows if rows[key] == default[key]}
+    assert same <= {"algorithm", "seed"} | ({"timeout_bootstrap"} if CASES[name].stock_is_exact else set())
 
 
 def test_the_default_description_is_exact(name: str) -> None:
-    assert {row.quality for row in load_adapter(name).mapping(PPOAgent())} == {"exact"}
+    assert {row.quality for row in translation_of(name).mapping(PPOAgent())} == {"exact"}
+
+
+def test_the_configuration_is_plain_data_and_its_own_copy(name: str) -> None:
+    for agent in agents_of(name):
+        config = translation_of(name).translate(agent)
+        assert {type(value) for _, value in leaves(config)} <= {bool, int, float, str, list, dict, type(None)}
+        assert config == translation_of(name).translate(agent)
+        assert config is not translation_of(name).translate(agent)
+
+
+def test_the_algorithms_are_known_ones(name: str) -> None:
+    assert set(translation_of(name).ALGORITHMS) <= set(AGENTS)
+    assert "ppo" in translation_of(name).ALGORITHMS
+
+
+def test_an_unknown_native_key_is_refused_with_the_nearest(name: str) -> None:
+    translation, agent = translation_of(name), PPOAgent()
+    path = next(path for path, value in leaves(translation.translate(agent)) if path not in translation.RESERVED)
+    native = nested(path + "x", 1)
+    (problem,) = native_problems(name, translation, agent, native)
+    assert problem.startswith(f"framework.native.{path}x=1: {name} has no such setting; did you mean ")
+    assert path in problem
+
+
+def test_a_reserved_native_key_says_what_to_set_instead(name: str) -> None:
+    translation, agent = translation_of(name), PPOAgent()
+    config = translation.translate(agent)
+    for path, instead in translation.RESERVED.items():
+        if path in dict(leaves(config)):
+            (problem,) = native_problems(name, translation, agent, nested(path, get(config, path)))
+            assert instead in problem
+
+
+def test_a_native_value_of_another_type_is_refused(name: str) -> None:
+    translation, agent = translation_of(name), PPOAgent()
+    row = next(row for row in translation.mapping(agent) if row.parameter == "gamma")
+    (problem,) = native_problems(name, translation, agent, nested(row.path, "much"))
+    assert "must be a number" in problem
+
+
+def test_an_override_takes_effect_and_marks_its_parameter(name: str) -> None:
+    translation, agent = translation_of(name), PPOAgent()
+    rows = translation.mapping(agent)
+    path = next(row.path for row in rows if row.parameter == "gamma")
+    native = nested(path, 0.5)
+    assert native_problems(name, translation, agent, native) == []
+    assert get(override(translation.translate(agent), native), path) == 0.5
+    assert get(translation.translate(agent), path) == 0.99
+    (marked,) = [row for row in overridden(rows, native) if row.quality != "exact"]
+    assert (marked.parameter, marked.native) == ("gamma", f"{path}=0.5")
+    assert f"framework.native.{path}" in marked.reason
+
+
+def test_one_librarys_configuration_is_not_anothers(name: str) -> None:
+    for other in set(CASES) - {name}:
+        foreign = translation_of(other).translate(PPOAgent())
+        assert native_problems(name, translation_of(name), PPOAgent(), foreign)
+
+
+def nested(path: str, value: object) -> dict[str, object]:
+    first, _, rest = path.partition(".")
+    return {first: nested(rest, value) if rest else value}

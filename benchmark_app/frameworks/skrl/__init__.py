@@ -1,0 +1,1 @@
+"""skrl behind the adapter contract."""
