@@ -101,10 +101,16 @@ def _recover(arguments: list[str]) -> int:
     return max(recover(Path(argument)) for argument in arguments)
 
 
+def _agents(arguments: list[str]) -> int:
+    from benchmark_app.agents import agents
+
+    return agents(arguments)
+
+
 def _usage(form: str, what: str, arguments: list[str]) -> int:
     asked = arguments[:1] in (["-h"], ["--help"])
     print(f"usage: python -m benchmark_app {form}\n\n{what}", file=sys.stdout if asked else sys.stderr)
     return 0 if asked else REFUSED
 
 
-VERBS: dict[str, Callable[[list[str]], int]] = {"validate": _validate, "recover": _recover}
+VERBS: dict[str, Callable[[list[str]], int]] = {"validate": _validate, "recover": _recover, "agents": _agents}

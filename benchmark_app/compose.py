@@ -31,6 +31,10 @@ from benchmark_app.refusal import refuse
 from benchmark_app.settings import GROUPS, SettingError, Settings
 
 HYDRA_VERSION = "1.3"
+# What composing raises for what a person typed or wrote in a file; `explain` puts each into one line.
+HYDRA_ERRORS = (HydraException, OmegaConfBaseException, SettingError, OSError, ValueError, TypeError, YAMLError)
+# Settings that hold whatever keys are put into them; Hydra would want a `+` before each.
+OPEN = ("framework.native.", "admission.rename")
 NAMED_GROUPS = ("workflow", "framework", "task", "physics", "rendering", "profiling")
 
 
@@ -56,9 +60,10 @@ def run_application(arguments: list[str]) -> int:
         args = parser.parse_intermixed_args(arguments)  # options and settings in any order
         if args.experimental_rerun is not None or (args.package is not None and args.cfg is None):
             _usage_error("--experimental-rerun and --package do nothing here")
+        args.overrides = [f"++{text}" if text.startswith(OPEN) else text for text in args.overrides]
         asked = (args.multirun, args.cfg, args.help, args.hydra_help, args.info, args.shell_completion)
         ready = None if any(asked) else _compose_once(args)
-    except (HydraException, OmegaConfBaseException, SettingError, OSError, ValueError, TypeError, YAMLError) as error:
+    except HYDRA_ERRORS as error:
         return refuse(explain(error, arguments))
     if ready is None:
         return _run_hydra_itself(parser, args, arguments)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmark_app.envs.cfg import EnvCfg
-from benchmark_app.frameworks.agent import PPOAgent
+from benchmark_app.frameworks.agent import AGENTS, Agent
 
 WORKFLOWS = ("startup", "runtime", "training", "play")
 
@@ -36,9 +36,19 @@ class WorkflowCfg:
 
 @dataclass(kw_only=True)
 class FrameworkCfg:
-    """`framework=`: the RL library."""
+    """`framework=`: the RL library.
+
+    Attributes:
+        name: The one typed as `framework=NAME`.
+        module: Package of its adapter (`benchmark_app.frameworks.registry`).
+        distribution: Name it is installed under.
+        native: Settings of its own configuration, by path, that replace what the shared description gives it.
+    """
 
     name: str
+    module: str
+    distribution: str
+    native: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(kw_only=True)
@@ -87,6 +97,32 @@ class TrainingCfg:
 
     warmup_iterations: int
     checkpoint_interval: int
+    early_stop_success: float | None
+    early_stop_window: int
+
+
+@dataclass(kw_only=True)
+class AdmissionCfg:
+    """`admission.*`: which checkpoints are let in."""
+
+    trusted: bool
+    rename: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(kw_only=True)
+class NumericsCfg:
+    """`numerics.*`: process-wide settings of torch that decide how it computes."""
+
+    matmul_precision: str
+    cudnn_tf32: bool
+    cudnn_benchmark: bool
+
+    def problems(self) -> list[str]:
+        """A precision torch does not have."""
+        allowed = ("highest", "high", "medium")
+        if self.matmul_precision in allowed:
+            return []
+        return [f"matmul_precision={self.matmul_precision}: must be one of {', '.join(allowed)}"]
 
 
 @dataclass(kw_only=True)
@@ -145,7 +181,7 @@ class Settings:
 
     workflow: WorkflowCfg
     framework: FrameworkCfg
-    agent: PPOAgent
+    agent: Agent
     task: EnvCfg
     physics: PhysicsCfg
     rendering: RenderingCfg
@@ -155,6 +191,8 @@ class Settings:
     device: str
     threads: int
     checkpoint: str | None
+    admission: AdmissionCfg
+    numerics: NumericsCfg
     training: TrainingCfg
     play: PlayCfg
     runtime: RuntimeCfg
@@ -171,20 +209,19 @@ class Settings:
     @classmethod
     def from_plain(cls, data: dict[str, Any]) -> Settings:
         """Rebuild settings that were checked before; no check is repeated."""
-        groups = {
-            name: kind(**data[name])
-            for name, kind in {**GROUPS, "task": task_cfg_class(data["task"]["module"])}.items()
-        }
-        return cls(**{**data, **groups})
+        kinds = {**GROUPS, "task": task_cfg_class(data["task"]["module"]), "agent": AGENTS[data["agent"]["algorithm"]]}
+        return cls(**{**data, **{name: kind(**data[name]) for name, kind in kinds.items()}})
 
 
+# The groups that have one class each; that of `task` is its module's, that of `agent` its algorithm's.
 GROUPS: dict[str, type[Any]] = {
     "workflow": WorkflowCfg,
     "framework": FrameworkCfg,
-    "agent": PPOAgent,
     "physics": PhysicsCfg,
     "rendering": RenderingCfg,
     "profiling": ProfilingCfg,
+    "admission": AdmissionCfg,
+    "numerics": NumericsCfg,
     "training": TrainingCfg,
     "play": PlayCfg,
     "runtime": RuntimeCfg,

@@ -1,6 +1,6 @@
 """What the profiling hooks cost: switched on and off for alternate iterations of one training run.
 
-    python benchmarks/hook_overhead.py [--frameworks rsl_rl skrl] [--pairs 400] [--num-envs 64]
+    python benchmarks/hook_overhead.py [--frameworks rsl_rl skrl sb3 rl_games] [--pairs 400] [--num-envs 64]
 
 On: everything a real run does (step timing, episode accounting read out, journal line). Off: the library's loop steps
 the environment directly. Each pair's order is drawn at random; the ratio is taken pair by pair and its interval is a
@@ -42,9 +42,13 @@ class SwitchedHooks:
         if self._on:
             self._recorder.rollout_ended()
 
-    def iteration_ended(self, save):
+    def rollout_resumed(self):
         if self._on:
-            self._recorder.iteration_ended(save)
+            self._recorder.rollout_resumed()
+
+    def iteration_ended(self):
+        if self._on:
+            self._recorder.iteration_ended()
         now = time.perf_counter()
         self.seconds.append(now - self._begun)
         self._begun = now
@@ -66,18 +70,21 @@ class Silent:
 def measure(framework: str, pairs: int, num_envs: int) -> bool:
     """Train once with switched hooks; print and judge the ratio."""
     import numpy as np
+    import warp as wp
     from benchmark_app.tasks.cartpole import Cfg
 
     from benchmark_app.envs.make import make_env
     from benchmark_app.frameworks.agent import PPOAgent
     from benchmark_app.frameworks.base import TrainingRun
-    from benchmark_app.frameworks.registry import load_adapter
+    from benchmark_app.frameworks.registry import load_adapter, load_translation
     from benchmark_app.journal import JournalWriter
-    from benchmark_app.workflows.device import apply_threads
-    from benchmark_app.workflows.training import TrainingRecorder
+    from benchmark_app.settings import NumericsCfg
+    from benchmark_app.workflows.device import apply_numerics
+    from benchmark_app.workflows.recorder import TrainingRecorder
 
-    adapter = load_adapter(framework)
-    apply_threads(1)
+    wp.config.quiet = True
+    module = f"benchmark_app.frameworks.{framework}"
+    adapter = load_adapter(module)
     env = make_env(Cfg(), "newton_mjwarp", num_envs, "cpu")
     env.seed(1)
     env.reset()
@@ -85,10 +92,14 @@ def measure(framework: str, pairs: int, num_envs: int) -> bool:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with JournalWriter(folder / "journal.jsonl") as journal:
-            recorder = TrainingRecorder(env, journal, Silent(), folder, 0, lambda path: None)
-            hooks = SwitchedHooks(recorder, env, pairs)
+            hooks = SwitchedHooks(TrainingRecorder(env, journal, Silent()), env, pairs)
             agent = PPOAgent(iterations=2 * (pairs + 1))
-            adapter.train(env, TrainingRun(agent=agent, seed=1, checkpoint_dir=folder, log_dir=folder), hooks)
+            config = load_translation(module).translate(agent)
+            run = TrainingRun(agent=agent, config=config, iterations=agent.iterations, seed=1, log_dir=folder)
+            learner = adapter.build(env, run, hooks)
+            apply_numerics(1, NumericsCfg(matmul_precision="highest", cudnn_tf32=False, cudnn_benchmark=False))
+            learner.learn()
+            learner.close()
     on, off = np.array(list(hooks.pairs())).T
     ratios = on / off
     draws = np.random.default_rng(0).choice(ratios, (4000, len(ratios)))
@@ -105,7 +116,7 @@ def measure(framework: str, pairs: int, num_envs: int) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--frameworks", nargs="*", default=["rsl_rl", "skrl"])
+    parser.add_argument("--frameworks", nargs="*", default=["rsl_rl", "skrl", "sb3", "rl_games"])
     parser.add_argument("--pairs", type=int, default=400)
     parser.add_argument("--num-envs", type=int, default=64)
     parser.add_argument("--one", help=argparse.SUPPRESS)

@@ -12,6 +12,7 @@ import pytest
 from benchmark_app.bundle.read import read_bundle_file
 
 ROOT = Path(__file__).resolve().parent.parent
+FRAMEWORKS = sorted(path.stem for path in (ROOT / "conf" / "framework").glob("*.yaml"))
 SYNTHETIC = ROOT / "tests" / "doubles" / "synthetic_worker.py"
 
 

@@ -20,6 +20,8 @@ from benchmark_app.journal.events import (
     WorkerSpawned,
 )
 
+DONE = ("budget", "early_stop")  # outcomes of a worker whose work is complete
+
 
 @dataclass(frozen=True)
 class RunOutcome:
@@ -71,7 +73,7 @@ def failed_at(events: Iterable[Event]) -> str:
 
 
 def _work_done(events: list[Event]) -> bool:
-    if any(finished.outcome == "budget" for finished in every(passes(events)[-1].events, Finished)):
+    if any(finished.outcome in DONE for finished in every(passes(events)[-1].events, Finished)):
         return not _profile_missing(events)
     return False
 
@@ -91,7 +93,7 @@ def _failed_before(events: list[Event], t: float) -> bool:
     if any(failed.t < t for failed in every(events, Failed)):
         return True
     current = passes(events)[-1].events
-    finished = any(finished.outcome == "budget" for finished in every(current, Finished))
+    finished = any(finished.outcome in DONE for finished in every(current, Finished))
     return not finished and any(exited.t < t for exited in every(current, WorkerExited))
 
 

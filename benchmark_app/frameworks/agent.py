@@ -79,11 +79,15 @@ class PPOAgent(Agent):
     normalize_values: bool = False
     normalize_advantage: str = "batch"
 
-    CHOICES = {**Agent.CHOICES, "schedule": ("adaptive", "fixed"), "normalize_advantage": ("batch", "minibatch")}
-    POSITIVE = (*Agent.POSITIVE, "clip", "desired_kl", "max_grad_norm", "init_noise_std")
-    FRACTIONS = (*Agent.FRACTIONS, "lam")
-    COUNTS = (*Agent.COUNTS, "epochs", "minibatches")
-    NOT_NEGATIVE = ("value_loss_coef", "entropy_coef")
+    CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {
+        **Agent.CHOICES,
+        "schedule": ("adaptive", "fixed"),
+        "normalize_advantage": ("batch", "minibatch"),
+    }
+    POSITIVE: ClassVar[tuple[str, ...]] = (*Agent.POSITIVE, "clip", "desired_kl", "max_grad_norm", "init_noise_std")
+    FRACTIONS: ClassVar[tuple[str, ...]] = (*Agent.FRACTIONS, "lam")
+    COUNTS: ClassVar[tuple[str, ...]] = (*Agent.COUNTS, "epochs", "minibatches")
+    NOT_NEGATIVE: ClassVar[tuple[str, ...]] = ("value_loss_coef", "entropy_coef")
 
     def problems(self, num_envs: int) -> list[str]:
         """See `Agent.problems`; the minibatches must divide the samples."""
@@ -121,10 +125,10 @@ class SACAgent(Agent):
     hidden_layers: list[int] = field(default_factory=lambda: [64, 64])
     activation: str = "relu"
 
-    POSITIVE = (*Agent.POSITIVE, "init_temperature")
-    FRACTIONS = (*Agent.FRACTIONS, "tau")
-    COUNTS = (*Agent.COUNTS, "gradient_steps", "batch_size", "buffer_size")
-    NOT_NEGATIVE = ("learning_starts",)
+    POSITIVE: ClassVar[tuple[str, ...]] = (*Agent.POSITIVE, "init_temperature")
+    FRACTIONS: ClassVar[tuple[str, ...]] = (*Agent.FRACTIONS, "tau")
+    COUNTS: ClassVar[tuple[str, ...]] = (*Agent.COUNTS, "gradient_steps", "batch_size", "buffer_size")
+    NOT_NEGATIVE: ClassVar[tuple[str, ...]] = ("learning_starts",)
 
     def problems(self, num_envs: int) -> list[str]:
         """See `Agent.problems`; the replay buffer holds at least a batch, and whole steps of all environments."""

@@ -235,7 +235,8 @@ class Diagnostics(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Finished(Event):
-    """The worker's work is over: `budget` (all of it was done) or `stopped` (it was asked to stop).
+    """The worker's work is over: `budget` (all of it was done), `early_stop` (it had learned what it was asked to) or
+    `stopped` (it was asked to stop).
 
     Written before any engine is closed, because closing one may end the process.
     """

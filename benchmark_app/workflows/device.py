@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from benchmark_app.settings import NumericsCfg
+
 from . import RefusedError
 
 
@@ -61,7 +63,20 @@ def cuda_devices() -> list[dict[str, Any]]:
     return found
 
 
-def apply_threads(threads: int) -> int:
-    """Set torch's CPU threads, after every library that may set them too was imported; return what torch then says."""
+def apply_numerics(threads: int, numerics: NumericsCfg) -> dict[str, bool | int | str]:
+    """Set how torch computes in this process, whatever a library set before.
+
+    Returns:
+        What torch then says: `threads`, `matmul_precision`, `matmul_tf32`, `cudnn_tf32`, `cudnn_benchmark`.
+    """
     torch.set_num_threads(threads)
-    return torch.get_num_threads()
+    torch.set_float32_matmul_precision(numerics.matmul_precision)
+    torch.backends.cudnn.allow_tf32 = numerics.cudnn_tf32
+    torch.backends.cudnn.benchmark = numerics.cudnn_benchmark
+    return {
+        "threads": torch.get_num_threads(),
+        "matmul_precision": torch.get_float32_matmul_precision(),
+        "matmul_tf32": torch.backends.cuda.matmul.allow_tf32,
+        "cudnn_tf32": torch.backends.cudnn.allow_tf32,
+        "cudnn_benchmark": torch.backends.cudnn.benchmark,
+    }

@@ -6,7 +6,7 @@ import time
 
 import torch
 
-from benchmark_app.frameworks.base import CheckpointRefused, Policy
+from benchmark_app.frameworks.base import Checkpoint, CheckpointRefused, Policy
 from benchmark_app.journal.events import CheckpointSaved, Episode, Finished, LoopStarted
 
 from . import RefusedError
@@ -24,9 +24,11 @@ def run(session: Session) -> None:
     settings, journal = session.settings, session.journal
     assert session.checkpoint is not None, "the supervisor never starts play without a checkpoint"
     try:
-        policy = session.adapter.policy(env, settings.agent, session.checkpoint)
+        checkpoint = Checkpoint(path=session.checkpoint, trusted=settings.admission.trusted)
+        policy = session.adapter.policy(env, settings.agent, session.native_config, checkpoint)
     except CheckpointRefused as error:
         raise RefusedError(str(error)) from error
+    session.settle()
     journal.append(CheckpointSaved(t=time.monotonic(), path=str(session.checkpoint)))
     total, rows = settings.play.episodes, settings.num_envs
     env.seed_episodes(settings.seed)

@@ -15,6 +15,7 @@ from benchmark_app.profiling.worker.startup import StartupPhases
 if TYPE_CHECKING:
     from benchmark_app.envs.torch_env import TorchEnv
     from benchmark_app.frameworks.base import Adapter
+    from benchmark_app.frameworks.mapping import Config
     from benchmark_app.settings import Settings
 
 
@@ -25,7 +26,7 @@ class Session:
         settings: Settings of the run, from `open` on.
         journal: Where events go.
         link: The pipe to the supervisor; `stop_requested` is looked at before every step.
-        checkpoint: Policy to play, None elsewhere.
+        checkpoint: Policy to play, or training to continue; None elsewhere.
         checkpoint_dir: Folder for checkpoints.
         log_dir: Folder for the library's own files.
 
@@ -72,13 +73,13 @@ class Session:
             if with_framework:
                 from benchmark_app.frameworks.registry import load_adapter
 
-                self._adapter = load_adapter(plain["framework"]["name"])
+                self._adapter = load_adapter(plain["framework"]["module"])
         with self._phases.phase("task_config"):
             from benchmark_app.settings import Settings
 
             self.settings = settings = Settings.from_plain(plain)
         with self._phases.phase("app_launch"):
-            threads = devices.apply_threads(settings.threads)
+            devices.apply_numerics(settings.threads, settings.numerics)
             engine.launch(device)
         with self._phases.phase("env_creation"):
             cached = engine.kernel_cache_entries()
@@ -94,7 +95,6 @@ class Session:
         compiled = engine.kernel_cache_entries() - cached
         extra: dict[str, Any] = {
             "device": device,
-            "threads": threads,
             "kernel_cache": "cold" if compiled else "warm",
         }
         if reason:
@@ -102,6 +102,7 @@ class Session:
         self.journal.append(
             WorkerFacts(t=time.monotonic(), device=device, cuda_devices=devices.cuda_devices(), extra=extra)
         )
+        self.settle()
         self.journal.append(Diagnostics(t=time.monotonic(), values=env.get_backend_runtime_diagnostics()))
         # What start-up made stays for good: no collection needs to look at it again, in any library's loop.
         gc.freeze()
@@ -117,6 +118,21 @@ class Session:
         """The RL library, once `open` imported it."""
         assert self._adapter is not None, "open(with_framework=True) loads the library"
         return self._adapter
+
+    @property
+    def native_config(self) -> Config:
+        """The library's own configuration: the shared description translated, native settings put in."""
+        from benchmark_app.frameworks.mapping import override
+        from benchmark_app.frameworks.registry import load_translation
+
+        framework = self.settings.framework
+        return override(load_translation(framework.module).translate(self.settings.agent), framework.native)
+
+    def settle(self) -> None:
+        """Set how torch computes, again after anything that may have set it otherwise; record what torch says."""
+        from .device import apply_numerics
+
+        self.extra(**apply_numerics(self.settings.threads, self.settings.numerics))
 
     def extra(self, **values: bool | int | float | str) -> None:
         """Record scalars for the bundle's `extra`."""

@@ -7,7 +7,7 @@ import torch
 from framework_cases import CASES, Hooks, PointEnv, parameters, policy_of, small_agent, train
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from benchmark_app.frameworks.base import Learner
+from benchmark_app.frameworks.base import Learner, StopTraining
 
 
 def equal(left: list[torch.Tensor], right: list[torch.Tensor]) -> bool:
@@ -88,6 +88,20 @@ def test_stopping_inside_a_rollout_saves_a_policy_that_plays(name: str, tmp_path
 def test_stopping_before_the_first_step_saves_the_untrained_policy(name: str, tmp_path: Path) -> None:
     saved, _ = train(name, tmp_path, hooks=Hooks(PointEnv(), stop_after=0))
     assert saved.is_file()
+
+
+def test_an_early_stop_at_an_iteration_boundary_ends_the_loop(name: str, tmp_path: Path) -> None:
+    hooks = Hooks(PointEnv())
+
+    def enough() -> None:
+        if hooks.calls.count("iteration") == 2:
+            raise StopTraining
+
+    hooks.on_iteration = enough
+    saved, _ = train(name, tmp_path, hooks=hooks, agent=small_agent(iterations=5))
+    assert hooks.calls.count("iteration") == 2
+    assert hooks.calls[-1] == "iteration"
+    assert torch.isfinite(policy_of(name, hooks.env, small_agent(), saved)(hooks.env.observed[-1])).all()
 
 
 def test_an_error_of_the_environment_passes_through(name: str, tmp_path: Path) -> None:

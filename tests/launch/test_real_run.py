@@ -1,11 +1,12 @@
 """Whole runs on the real engine with the real libraries, small."""
 
+import json
 import re
 
 import pytest
 
 from benchmark_app.bundle.read import read_bundle_file
-from benchmark_app.frameworks.registry import FRAMEWORKS
+from tests.conftest import FRAMEWORKS
 
 pytestmark = pytest.mark.engine
 
@@ -19,9 +20,8 @@ SMALL = (
 )
 
 
-@pytest.mark.parametrize("framework", sorted(FRAMEWORKS))
-def test_the_main_job_leaves_four_true_bundles(app, framework):
-    code, out, err = app.run(f"framework={framework}", *SMALL, "seed=3")
+def test_the_main_job_leaves_four_true_bundles(app):
+    code, out, err = app.run(*SMALL, "seed=3")
     assert code == 0, err
     startup, runtime, training, play = (app.bundle(name) for name in ("startup", "runtime", "training", "play"))
     for bundle in (startup, runtime, training, play):
@@ -31,7 +31,7 @@ def test_the_main_job_leaves_four_true_bundles(app, framework):
         assert bundle.versions.newton
         assert bundle.versions.isaaclab == ""
         assert "synthetic" not in bundle.extra
-    assert (training.run.framework, play.run.framework, runtime.run.framework) == (framework, framework, None)
+    assert (training.run.framework, play.run.framework, runtime.run.framework) == ("rsl_rl", "rsl_rl", None)
 
     names = ["python_imports", "task_config", "app_launch", "env_creation", "first_step"]
     assert list(startup.phases) == names
@@ -70,12 +70,60 @@ def test_the_main_job_leaves_four_true_bundles(app, framework):
     app.assert_clean()
 
 
-@pytest.mark.parametrize("framework", sorted(FRAMEWORKS))
-def test_the_same_seed_gives_bitwise_the_same_learning_curve_and_another_does_not(app, framework):
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_every_library_trains_and_plays_on_equal_terms(app, framework):
+    steps = ("workflow=training", "workflow.steps=[training,play]")
+    code, out, err = app.run(f"framework={framework}", *steps, *SMALL, "seed=0")
+    assert code == 0, err
+    training, play = app.bundle("training"), app.bundle("play")
+    assert (training.run.framework, play.run.framework) == (framework, framework)
+    assert (training.run.max_iterations, training.runtime.iterations_completed) == (6, 6)
+    assert training.runtime.steps_per_iteration == 16 * 16
+    equal = {
+        "timeout_bootstrap": "exact",
+        "agent_exact": 25,
+        "agent_approximate": "",
+        "agent_unsupported": "",
+        "native_overrides": "",
+        "threads": 1,
+        "matmul_precision": "highest",
+        "matmul_tf32": False,
+        "cudnn_tf32": False,
+        "cudnn_benchmark": False,
+        "gradient_steps_per_iteration": 5 * 4,
+        "samples_per_minibatch": 16 * 16 // 4,
+        "actor_parameters": 4 * 32 + 32 + 32 * 32 + 32 + 32 + 1 + 1,
+        "critic_parameters": 4 * 32 + 32 + 32 * 32 + 32 + 32 + 1,
+    }
+    assert {key: training.extra[key] for key in equal} == equal
+    assert 0 < training.extra["hook_time_fraction"] < 0.05
+    assert play.extra["n_episodes"] == 20
+    assert play.checkpoint_path == training.checkpoint_path
+    table = json.loads((app.run_dir / "agent_mapping.json").read_text())
+    assert {row["quality"] for row in table["parameters"]} == {"exact"}
+    assert list((app.run_dir / "logs" / "training").rglob("events.out.tfevents*"))
+    assert list((app.run_dir / "logs" / "series").glob("events.out.tfevents*"))
+    log = (app.run_dir / "logs" / "training.log").read_text()
+    assert "Traceback" not in log
+    assert len(out.splitlines()) < 10
+    app.assert_clean()
+
+
+def test_the_early_stop_completes_the_run_and_says_why(app):
+    settings = ("training.early_stop_success=0.2", "training.early_stop_window=10", "agent.iterations=150")
+    code, out, err = app.run("workflow=training", "device=cpu", *settings)
+    assert code == 0, err
+    training = app.bundle("training")
+    assert training.run.status == "completed"
+    assert 18 < training.runtime.iterations_completed < 100
+    assert re.fullmatch(r"\d+ of the last 10 episodes succeeded \(asked for 0.2\)", training.extra["early_stop"])
+
+
+def test_the_same_seed_gives_bitwise_the_same_learning_curve_and_another_does_not(app):
     def curve(name, seed):
         app.run_dir = app.folder / name
         small = ("workflow=training", "num_envs=16", "agent.iterations=8", "device=cpu")
-        code, _, err = app.run(f"framework={framework}", *small, f"seed={seed}")
+        code, _, err = app.run(*small, f"seed={seed}")
         assert code == 0, err
         learning = app.bundle("training").learning
         return learning.reward.series_per_iter, learning.ep_length.series_per_iter
