@@ -8,7 +8,7 @@ ARGS ?=
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-learning test-gpu check format schema bench clean
+.PHONY: help install run test test-learning test-gpu check format schema bench fairness clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,7 +49,14 @@ schema: install ## Write docs/bundle-1.4.schema.json anew
 bench: install ## Measure our own overhead against bare engines and loops
 	$(BIN)/python benchmarks/env_overhead.py
 	$(BIN)/python benchmarks/hook_overhead.py
+	$(BIN)/python benchmarks/adapter_overhead.py
 	$(BIN)/python benchmarks/first_result.py
+
+fairness: install ## Train the four libraries with three seeds, exact and stock, and write docs/fairness.md (half an hour)
+	$(BIN)/python -m benchmark_app -m seed=1,2,3 agent.timeout_bootstrap=exact,stock \
+	  framework=rsl_rl,skrl,sb3,rl_games workflow=training 'workflow.steps=[training,play]' \
+	  device=cpu hydra.sweep.dir=outputs/fairness $(ARGS)
+	$(BIN)/python benchmarks/fairness.py outputs/fairness > docs/fairness.md
 
 clean: ## Remove .venv and caches; results in outputs/ stay
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

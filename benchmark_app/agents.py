@@ -14,9 +14,9 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from benchmark_app.compose import HYDRA_ERRORS, HYDRA_VERSION, OPEN, conf_dir, explain
-from benchmark_app.config import agent_and_framework
+from benchmark_app.config import agent_and_framework, no_adapter
 from benchmark_app.frameworks.agent import Agent
-from benchmark_app.frameworks.mapping import ParameterMapping, leaves, native_problems, override, overridden
+from benchmark_app.frameworks.mapping import ParameterMapping, leaves, native_problems, overridden, override
 from benchmark_app.frameworks.registry import load_translation
 from benchmark_app.refusal import refuse
 from benchmark_app.settings import FrameworkCfg, SettingError
@@ -58,7 +58,7 @@ def agents(arguments: list[str]) -> int:
         print(json.dumps([_plain(library) for library in libraries], indent=2))
     elif args.native:
         for library in libraries:
-            print("\n".join([f"{library.framework.name} ({library.framework.distribution})", *_native(library), ""]))
+            print("\n".join([*_native(library), ""]))
     elif len(libraries) == 1:
         print("\n".join(_one(libraries[0])))
     else:
@@ -84,7 +84,10 @@ def _library(overrides: list[str]) -> Library:
     agent, framework = agent_and_framework(composed)
     if problems := agent.problems(composed.num_envs):
         raise SettingError(f"agent.{problems[0]}")
-    translation = load_translation(framework.module)
+    try:
+        translation = load_translation(framework.module)
+    except ImportError as error:
+        raise SettingError(no_adapter(framework, error)) from error
     if agent.algorithm not in translation.ALGORITHMS:
         return Library(framework, agent, [], {})
     if problems := native_problems(framework.name, translation, agent, framework.native):
@@ -100,6 +103,7 @@ def _plain(library: Library) -> dict[str, Any]:
         "supported": bool(library.rows),
         "parameters": [{"value": _value(library, row), **dataclasses.asdict(row)} for row in library.rows],
         "native": library.native,
+        "differences": load_translation(library.framework.module).DIFFERENCES.get(library.agent.algorithm, ()),
     }
 
 
@@ -139,14 +143,18 @@ def _one(library: Library) -> list[str]:
         lines.append(f"{row.parameter:<23}{value:<12}{MARKS[row.quality]:<9}{row.native}")
         if row.reason:
             lines += _wrapped(row.reason, " " * 44)
+    lines += ["", f"What no setting of {name} changes:"]
+    for text in load_translation(library.framework.module).DIFFERENCES[agent.algorithm]:
+        lines += _wrapped(f"- {text}")
     return lines
 
 
 def _native(library: Library) -> list[str]:
+    title = f"{library.framework.name} ({library.framework.distribution or 'no installed distribution'})"
     if not library.rows:
-        return [f"  has no {library.agent.algorithm}"]
+        return [title, f"  has no {library.agent.algorithm}"]
     reserved = load_translation(library.framework.module).RESERVED
-    return [
+    return [title] + [
         f"  {path}={_short(value)}" + (f"   (decided by {reserved[path]})" if path in reserved else "")
         for path, value in leaves(library.native)
     ]

@@ -20,9 +20,11 @@ from typing import Any, TypeVar
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from benchmark_app.checkpoint_card import mismatches
-from benchmark_app.frameworks.registry import FRAMEWORKS
-from benchmark_app.settings import GROUPS, SettingError, Settings, task_cfg_class
+from benchmark_app.checkpoint_card import CardError, iterations_left, mismatches
+from benchmark_app.frameworks.agent import AGENTS, Agent
+from benchmark_app.frameworks.mapping import native_problems
+from benchmark_app.frameworks.registry import load_translation
+from benchmark_app.settings import GROUPS, FrameworkCfg, SettingError, Settings, task_cfg_class
 
 MOST = 10**9
 MOST_ENVS = 2**20  # a million more would only be killed for want of memory, perhaps with its neighbours
@@ -47,6 +49,8 @@ class _Root:
     physics: Any
     rendering: Any
     profiling: Any
+    admission: Any
+    numerics: Any
     training: Any
     play: Any
     runtime: Any
@@ -72,10 +76,25 @@ def check(composed: DictConfig, presets: list[str]) -> Settings:
     if not isinstance(module, str):
         raise SettingError(f"task.module={module}: must name the Python module of the task")
     groups["task"] = OmegaConf.to_object(_typed(task_cfg_class(module), composed.task, "task"))
+    groups["agent"], groups["framework"] = agent_and_framework(composed)
     settings = Settings(**{**plain, **groups}, presets=presets)
     for problem in _problems(settings):
         raise SettingError(problem)
     return settings
+
+
+def agent_and_framework(composed: DictConfig) -> tuple[Agent, FrameworkCfg]:
+    """The agent and the library of a composed configuration.
+
+    Raises:
+        SettingError: A setting of theirs is unknown or of the wrong type.
+    """
+    algorithm = composed.agent.get("algorithm") if isinstance(composed.agent, DictConfig) else None
+    if algorithm not in AGENTS:
+        raise SettingError(f"agent.algorithm={algorithm}: must be one of {', '.join(AGENTS)}; choose an agent")
+    agent = OmegaConf.to_object(_typed(AGENTS[algorithm], composed.agent, "agent"))
+    framework = OmegaConf.to_object(_typed(FrameworkCfg, composed.framework, "framework"))
+    return agent, framework  # type: ignore[return-value]
 
 
 T = TypeVar("T")
@@ -122,6 +141,8 @@ def _expected(kind: type[Any], key: str, message: str) -> str:
         "str": "must be a text",
         "list[int]": "must be a list of whole numbers such as [32,32]",
         "list[str]": "must be a list such as [a,b]",
+        "dict[str, str]": "must be pairs such as {old:new}",
+        "dict[str, Any]": "must be settings, such as framework.native.PATH=VALUE",
     }.get(base)
     if words is None:
         return re.sub(r"\s+", " ", message).strip()
@@ -141,7 +162,7 @@ def _problems(settings: Settings) -> list[str]:
     """Every value that is well typed and still cannot work."""
     s = settings
     found = _not_finite(dataclasses.asdict(settings))
-    for name in ("workflow", "physics", "profiling", "task"):
+    for name in ("workflow", "physics", "profiling", "numerics", "task"):
         found += [f"{name}.{problem}" for problem in getattr(s, name).problems()]
     found += [f"agent.{problem}" for problem in s.agent.problems(s.num_envs)] if s.num_envs > 0 else []
     for key, value, least, most in (
@@ -152,6 +173,7 @@ def _problems(settings: Settings) -> list[str]:
         ("agent.rollout", s.agent.rollout, 1, MOST_ENVS),
         ("training.warmup_iterations", s.training.warmup_iterations, 0, MOST),
         ("training.checkpoint_interval", s.training.checkpoint_interval, 0, MOST),
+        ("training.early_stop_window", s.training.early_stop_window, 1, MOST),
         ("play.episodes", s.play.episodes, 1, MOST),
         ("play.policy_batch", s.play.policy_batch, 1, MOST_ENVS),
         ("play.warmup_steps", s.play.warmup_steps, 0, MOST),
@@ -174,9 +196,41 @@ def _problems(settings: Settings) -> list[str]:
             f"training.warmup_iterations={s.training.warmup_iterations}: must be below agent.iterations="
             f"{s.agent.iterations}, or nothing would be measured"
         )
+    if s.training.early_stop_success is not None and not 0.0 < s.training.early_stop_success <= 1.0:
+        found.append(f"training.early_stop_success={s.training.early_stop_success}: must be in (0, 1], or null")
     if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", s.device):
         found.append(f"device={s.device}: must be auto, cpu, cuda or cuda:N")
+    if not found and {"training", "play"} & set(s.workflow.steps):
+        found += _framework_problems(s)
     return found + _checkpoint_problems(s) + _installation_problems(s)
+
+
+def _framework_problems(s: Settings) -> list[str]:
+    """What the library cannot do, said before anything is started."""
+    name = s.framework.name
+    try:
+        translation = load_translation(s.framework.module)
+    except ImportError as error:
+        return [no_adapter(s.framework, error)]
+    if s.agent.algorithm not in translation.ALGORITHMS:
+        has = ", ".join(translation.ALGORITHMS)
+        return [f"agent.algorithm={s.agent.algorithm}: {name} has none ({has}); choose another framework or agent"]
+    found = [
+        f"agent.{row.parameter}={getattr(s.agent, row.parameter)}: {name} cannot do it: {row.reason}"
+        for row in translation.mapping(s.agent)
+        if row.quality == "unsupported"
+    ]
+    if s.agent.precision == "mixed" and s.device == "cpu":
+        found.append("agent.precision=mixed: the libraries do it on CUDA only; set agent.precision=float32")
+    return found + native_problems(name, translation, s.agent, s.framework.native)
+
+
+def no_adapter(framework: FrameworkCfg, error: ImportError) -> str:
+    """One line for a library whose package cannot be imported."""
+    return (
+        f"framework.module={framework.module}: cannot be imported as a library's adapter ({error}); install it, or put "
+        "its folder on PYTHONPATH"
+    )
 
 
 def _not_finite(node: dict[str, Any], prefix: str = "") -> list[str]:
@@ -190,20 +244,42 @@ def _not_finite(node: dict[str, Any], prefix: str = "") -> list[str]:
 
 
 def _checkpoint_problems(s: Settings) -> list[str]:
-    if "play" in s.workflow.steps and "training" not in s.workflow.steps and s.checkpoint is None:
-        return [f"checkpoint=null: workflow={s.workflow.name} plays an earlier checkpoint; set checkpoint=PATH"]
+    trains, plays = ("training" in s.workflow.steps, "play" in s.workflow.steps)
     if s.checkpoint is None:
+        if plays and not trains:
+            return [f"checkpoint=null: workflow={s.workflow.name} plays an earlier checkpoint; set checkpoint=PATH"]
         return []
-    if "training" in s.workflow.steps or "play" not in s.workflow.steps:
-        return [f"checkpoint={s.checkpoint}: only workflow=play takes a checkpoint; set workflow=play or leave it out"]
+    if not trains and not plays:
+        return [
+            f"checkpoint={s.checkpoint}: workflow={s.workflow.name} takes none; set workflow=training to continue it, "
+            "workflow=play to play it, or leave it out"
+        ]
     path = Path(s.checkpoint)
     if not path.is_file():
         what = "is no regular file" if path.exists() else "no such file"
         return [f"checkpoint={s.checkpoint}: {what}; set checkpoint=PATH to one a training saved"]
     # Now, because `outputs/latest` is about to point elsewhere.
     s.checkpoint = str(path.resolve())
-    if mismatched := mismatches(path.resolve(), s):
-        return ["; ".join(mismatched)]
+    try:
+        found = mismatches(Path(s.checkpoint), s) + (_resume_problems(s) if trains else [])
+    except CardError as error:
+        found = [str(error)]
+    return ["; ".join(found)] if found else []
+
+
+def _resume_problems(s: Settings) -> list[str]:
+    left = iterations_left(s)
+    done = s.agent.iterations - left
+    if left < 1:
+        return [
+            f"agent.iterations={s.agent.iterations}: the checkpoint has done {done} already; set agent.iterations "
+            f"above {done}"
+        ]
+    if s.training.warmup_iterations >= left:
+        return [
+            f"training.warmup_iterations={s.training.warmup_iterations}: must be below the {left} iterations left of "
+            f"agent.iterations={s.agent.iterations} after the checkpoint's {done}, or nothing would be measured"
+        ]
     return []
 
 
@@ -218,8 +294,8 @@ def _installation_problems(s: Settings) -> list[str]:
             return [f"worker.program={s.worker.program}: no such file"]
         return []
     needed = [("physics", s.physics.name, name) for name in PHYSICS_DISTRIBUTIONS.get(s.physics.name, ())]
-    if {"training", "play"} & set(s.workflow.steps):
-        needed.append(("framework", s.framework.name, FRAMEWORKS[s.framework.name].distribution))
+    if s.framework.distribution is not None and {"training", "play"} & set(s.workflow.steps):
+        needed.append(("framework", s.framework.name, s.framework.distribution))
     found = []
     for group, choice, distribution in needed:
         try:

@@ -41,13 +41,14 @@ class FrameworkCfg:
     Attributes:
         name: The one typed as `framework=NAME`.
         module: Package of its adapter (`benchmark_app.frameworks.registry`).
-        distribution: Name it is installed under.
+        distribution: Name it is installed under; None for a package that is only importable, so that nothing is looked
+            for before the run starts.
         native: Settings of its own configuration, by path, that replace what the shared description gives it.
     """
 
     name: str
     module: str
-    distribution: str
+    distribution: str | None
     native: dict[str, Any] = field(default_factory=dict)
 
 

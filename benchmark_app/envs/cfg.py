@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(kw_only=True)
@@ -43,3 +44,15 @@ class EnvCfg:
             if getattr(self, key) <= 0:
                 found.append(f"{key}={getattr(self, key)}: must be greater than 0")
         return found
+
+    def conventions(self) -> dict[str, Any]:
+        """What the task's numbers mean, as plain JSON: rates, units, how it differs from others; empty by default.
+
+        Three entries decide which checkpoints fit the task, and are compared by name and order. A task gives each of
+        them whole or not at all; without names only dimensions are compared.
+
+        `observations`: every observation group to its components in order, each with at least a `name`.
+        `actions`: the components of an action in order, likewise.
+        `images`: every image to at least its `channels`; its height and width are not compared.
+        """
+        return {}

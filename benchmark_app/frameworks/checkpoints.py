@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,22 @@ def load_actor(path: Path, actor: torch.nn.Module, weights: Mapping[str, Any]) -
                 f"({name} is {shape} in the file, {needed_shape} here)"
             )
     actor.load_state_dict(weights)
+
+
+@contextmanager
+def refusing(path: Path) -> Iterator[None]:
+    """Turn whatever goes wrong while a library loads parts of a checkpoint into one line.
+
+    Raises:
+        CheckpointRefused: A part does not fit.
+    """
+    try:
+        yield
+    except CheckpointRefused:
+        raise
+    except Exception as error:  # torch raises a different type for every way a part can differ
+        reason = " ".join(str(error).split())
+        raise CheckpointRefused(f"checkpoint {path} refused: it does not fit this task and agent: {reason}") from error
 
 
 def _is_state_dict(part: Any) -> bool:

@@ -29,14 +29,14 @@ class ParameterMapping:
         quality: `exact`, `approximate` or `unsupported`.
         native: The library's own setting and value, or in words what is done in its place; "" if there is nothing.
         reason: Why it is not exact, "" if it is.
-        path: Dotted path of that setting in the library's configuration, "" if it is no single setting.
+        paths: Dotted paths of the settings it decides in the library's configuration; `native` shows the first.
     """
 
     parameter: str
     quality: MappingQuality
     native: str
     reason: str = ""
-    path: str = ""
+    paths: tuple[str, ...] = ()
 
 
 class Translation(Protocol):
@@ -47,6 +47,9 @@ class Translation(Protocol):
 
     RESERVED: Mapping[str, str]
     """Native paths that the run itself decides, each with the setting to use instead: `agent.rollout`, `seed`…"""
+
+    DIFFERENCES: Mapping[str, tuple[str, ...]]
+    """For each algorithm, what the library does in its own way and no setting changes, in words for a person."""
 
     def translate(self, agent: Agent) -> Config:
         """The library's configuration for a description: every key it knows, with the library's default where the
@@ -63,7 +66,7 @@ def table(
     agent: Agent,
     config: Config,
     *,
-    paths: Mapping[str, str],
+    paths: Mapping[str, str | tuple[str, ...]],
     words: Mapping[str, str],
     short: Mapping[str, tuple[MappingQuality, str]],
 ) -> list[ParameterMapping]:
@@ -72,16 +75,17 @@ def table(
     Args:
         agent: The description.
         config: What it was translated to.
-        paths: For each parameter that is one native setting, its path.
+        paths: For each parameter that has native settings of its own, their paths; the first is shown.
         words: For each other parameter, what is done in its place.
         short: The parameters that are not exact, with quality and reason.
     """
     rows = []
     for parameter in [*(field.name for field in dataclasses.fields(agent)), "seed"]:
-        path = paths.get(parameter, "")
-        native = f"{path}={get(config, path)}" if path else words.get(parameter, "")
+        own = paths.get(parameter, ())
+        own = (own,) if isinstance(own, str) else own
+        native = f"{own[0]}={get(config, own[0])}" if own else words.get(parameter, "")
         quality, reason = short.get(parameter, ("exact", ""))
-        rows.append(ParameterMapping(parameter=parameter, quality=quality, native=native, reason=reason, path=path))
+        rows.append(ParameterMapping(parameter=parameter, quality=quality, native=native, reason=reason, paths=own))
     return rows
 
 
@@ -119,17 +123,18 @@ def override(config: Config, native: Mapping[str, Any]) -> Config:
 def overridden(rows: list[ParameterMapping], native: Mapping[str, Any]) -> list[ParameterMapping]:
     """The table with the parameters marked that native settings have taken the place of."""
     typed = dict(leaves(native))
-    return [
-        replace(
-            row,
-            quality="approximate",
-            native=f"{row.path}={typed[row.path]}",
-            reason=f"overridden by framework.native.{row.path}",
-        )
-        if row.path in typed
-        else row
-        for row in rows
-    ]
+    marked = []
+    for row in rows:
+        taken = [path for path in row.paths if path in typed]
+        if taken:
+            row = replace(
+                row,
+                quality="approximate",
+                native=", ".join(f"{path}={typed[path]}" for path in taken),
+                reason=f"overridden by {', '.join(f'framework.native.{path}' for path in taken)}",
+            )
+        marked.append(row)
+    return marked
 
 
 def native_problems(name: str, translation: Translation, agent: Agent, native: Mapping[str, Any]) -> list[str]:

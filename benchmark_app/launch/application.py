@@ -12,6 +12,8 @@ from benchmark_app import __version__
 from benchmark_app.refusal import REFUSED
 from benchmark_app.settings import Settings
 
+from . import agent_report
+from .preflight import admit
 from .progress import Progress
 from .run_directory import HydraRecord, RunDirectory, point_latest
 from .signals import StopSignals
@@ -33,12 +35,23 @@ def run(settings: Settings, path: Path, record: HydraRecord) -> int:
         Exit status: 0 completed, 1 crashed, 2 refused, 128 + signal interrupted.
 
     Raises:
-        SettingError: The run directory cannot be used; nothing was started.
+        SettingError: The checkpoint or the run directory cannot be used; nothing was started.
     """
     with StopSignals() as signals:
+        progress = Progress(sys.stderr)
+        if settings.checkpoint is not None and settings.worker.program is None:
+            progress.checking(settings.checkpoint)
+            try:
+                admit(settings, signals)
+            finally:
+                progress.end()
+            if signals.first is not None:
+                return signals.exit_status
         directory = RunDirectory.create(path, record, manifest(settings, record), settings.run.reserve_mb)
         point_latest(Path(settings.run.root), path)
-        supervisor = Supervisor(directory, settings, signals, Progress(sys.stderr))
+        if {"training", "play"} & set(settings.workflow.steps):
+            agent_report.write_report(settings, directory.path)
+        supervisor = Supervisor(directory, settings, signals, progress)
         results = _run_all(supervisor, directory, settings, signals)
         lost = finish(directory, results, status_of(results, signals))
         directory.close()
@@ -56,14 +69,15 @@ def _run_all(
     supervisor: Supervisor, directory: RunDirectory, settings: Settings, signals: StopSignals
 ) -> list[WorkflowResult]:
     results: list[WorkflowResult] = []
-    checkpoint = settings.checkpoint
+    # Where there is a training, it continues the checkpoint, and only what it saved is played.
+    to_play = None if "training" in settings.workflow.steps else settings.checkpoint
     for workflow in settings.workflow.steps:
         reason = ""
         if signals.first is not None:
             reason = f"stopped by {signals.first.name}"
         elif any(result.status == "refused" for result in results):
             reason = "the settings were refused"
-        elif workflow == "play" and checkpoint is None:
+        elif workflow == "play" and to_play is None:
             reason = "training left no checkpoint to play"
         else:
             try:
@@ -73,10 +87,11 @@ def _run_all(
         if reason:
             results.append(WorkflowResult(workflow=workflow, status="not_run", reason=reason))
             continue
+        checkpoint = {"training": settings.checkpoint, "play": to_play}.get(workflow)
         result = supervisor.run(workflow, checkpoint)
         results.append(result)
         if workflow == "training" and result.status == "completed":
-            checkpoint = result.checkpoint
+            to_play = result.checkpoint
         finish(directory, results, "running")
     return results
 

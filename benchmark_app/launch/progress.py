@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable
 from typing import TextIO
 
+from benchmark_app.checkpoint_card import iterations_left
 from benchmark_app.journal import Event
 from benchmark_app.journal.events import Episode, Iteration, LoopStarted, Phase, Steps
 from benchmark_app.settings import Settings
@@ -36,12 +37,18 @@ class Progress:
         self._text = ""
         self._shown = ""
         self._shown_at = 0.0
+        self._done = 0
+
+    def checking(self, checkpoint: str) -> None:
+        """A checkpoint is looked at before anything is made; only a person at a terminal need wait for that."""
+        if self._live:
+            self._put(f"\r\033[K{f'checking {checkpoint}'[: shutil.get_terminal_size().columns - 1]}")
 
     def begin(self, workflow: str, settings: Settings, *, profiled: bool = False) -> None:
         """A worker was started."""
         self._name = f"{workflow} (profiled)" if profiled else workflow
         self._total = {
-            "training": settings.agent.iterations,
+            "training": iterations_left(settings) if workflow == "training" else 0,
             "runtime": settings.runtime.steps + settings.runtime.warmup_steps,
             "play": settings.play.episodes,
         }.get(workflow, 0)

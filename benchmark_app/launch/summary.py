@@ -78,6 +78,8 @@ def _runtime(bundle: RuntimeBundle) -> str:
 def _training(bundle: TrainingBundle) -> str:
     runtime, learning = bundle.runtime, bundle.learning
     parts = [f"{runtime.iterations_completed}/{bundle.run.max_iterations} iterations"]
+    if before := int((bundle.extra or {}).get("resumed_iterations", 0)):
+        parts[0] += f" after the first {before}"
     if runtime.total_fps.mean > 0:
         parts.append(f"{runtime.total_fps.mean:,.0f} steps/s (collection {runtime.collection_fps.mean:,.0f})")
     finished = int((bundle.extra or {}).get("episodes_finished", 0))

@@ -17,6 +17,7 @@ from benchmark_app import __version__
 from benchmark_app.bundle.build import build_bundle, run_status
 from benchmark_app.bundle.check import BundleError
 from benchmark_app.bundle.write import write_bundle_file, write_json_file
+from benchmark_app.checkpoint_card import iterations_done, iterations_left, resume_facts
 from benchmark_app.journal import Event, JournalTail, JournalWriter, merge, read_journal
 from benchmark_app.journal.events import (
     CheckpointSaved,
@@ -34,9 +35,11 @@ from benchmark_app.profiling.host import facts, gpu
 from benchmark_app.profiling.host.resources import TreeSampler
 from benchmark_app.settings import Settings
 
+from . import agent_report
 from .process import WorkerProcess
 from .progress import Progress
 from .run_directory import CHECKPOINTS, LOGS, RunDirectory
+from .series import FOLDER, SeriesWriter
 from .signals import StopSignals
 
 SYNC_PERIOD_S = 5.0
@@ -92,7 +95,7 @@ class Supervisor:
 
         Args:
             workflow: training, play, runtime or startup.
-            checkpoint: Policy to play.
+            checkpoint: Policy to play, or training to continue.
         """
         journal = JournalWriter(self._directory.journal(f"{workflow}.supervisor"))
         trouble = lost = ""
@@ -144,7 +147,7 @@ class Supervisor:
             task=s.task.gym_id,
             seed=s.seed,
             num_envs=s.num_envs,
-            max_iterations=s.agent.iterations if workflow == "training" else None,
+            max_iterations=iterations_left(s) if workflow == "training" else None,
             presets=presets,
             start_time_utc=now.isoformat(),
             ema_alpha=s.learning.ema_alpha,
@@ -152,7 +155,11 @@ class Supervisor:
             top_n=s.startup.top_n,
             synthetic=s.worker.program is not None,
             perturbed=",".join(perturbed),
-            extra={"benchmark_app": __version__},
+            extra={
+                "benchmark_app": __version__,
+                **(agent_report.summary(s) if learns else {}),
+                **(resume_facts(s) if workflow == "training" else {}),
+            },
         )
 
     def _spec(self, workflow: str, checkpoint: str | None, profiled: bool) -> tuple[Path, str]:
@@ -176,6 +183,7 @@ class Supervisor:
         spec, name = self._spec(workflow, checkpoint, profiled)
         log = self._directory.log(name)
         tail = JournalTail(self._directory.journal(f"{name}.worker"))
+        series = SeriesWriter(self._directory.path / LOGS / FOLDER, self._frames_before(checkpoint))
         worker = WorkerProcess(self._settings, spec, log)
         killed = False
         try:
@@ -186,16 +194,22 @@ class Supervisor:
             self._progress.begin(workflow, self._settings, profiled=profiled)
             if not profiled:
                 journal.append(self._host_facts())
-            killed = self._loop(worker, journal, tail)
+            killed = self._loop(worker, journal, tail, series)
         finally:
             if not worker.wait(0):
                 worker.kill()
             code = worker.close()
-            self._progress.show(tail.read())
+            self._show(tail.read(), series)
+            series.close()
             self._progress.end()
         journal.append(
             WorkerExited(t=time.monotonic(), exit_code=code, last_words=worker.last_words, killed_by_us=killed)
         )
+
+    def _frames_before(self, checkpoint: str | None) -> int:
+        """Environment steps behind the training that is continued."""
+        done = 0 if checkpoint is None else iterations_done(Path(checkpoint))
+        return done * self._settings.num_envs * self._settings.agent.rollout
 
     def _host_facts(self) -> HostFacts:
         """Collected while the worker starts, so that it costs no start-up time."""
@@ -207,7 +221,11 @@ class Supervisor:
             gpus=gpu.devices(),
         )
 
-    def _loop(self, worker: WorkerProcess, journal: JournalWriter, tail: JournalTail) -> bool:
+    def _show(self, events: list[Event], series: SeriesWriter) -> None:
+        self._progress.show(events)
+        series.show(events)
+
+    def _loop(self, worker: WorkerProcess, journal: JournalWriter, tail: JournalTail, series: SeriesWriter) -> bool:
         """Watch a worker until it ends.
 
         Returns:
@@ -219,7 +237,7 @@ class Supervisor:
         while not worker.wait(TICK_S):
             now = time.monotonic()
             events = tail.read()
-            self._progress.show(events)
+            self._show(events, series)
             if now >= next_sample:
                 next_sample = now + self._settings.profiling.sample_period_s
                 if (seen := sampler.sample()) is not None:

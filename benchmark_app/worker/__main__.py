@@ -11,6 +11,7 @@ import gc
 gc.disable()
 
 import importlib.util  # noqa: E402
+import json  # noqa: E402
 import os  # noqa: E402
 import sys  # noqa: E402
 from pathlib import Path  # noqa: E402
@@ -30,9 +31,15 @@ def _import_this_package() -> None:
 
 if __name__ == "__main__":
     _import_this_package()
-    from benchmark_app.worker.main import main
+    spec, fd, spawned_at = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+    if json.loads(spec.read_text(encoding="utf-8"))["workflow"] == "preflight":
+        from benchmark_app.worker import preflight
 
-    status = main(Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]))
+        status = preflight.main(spec, fd)
+    else:
+        from benchmark_app.worker import main
+
+        status = main.main(spec, fd, spawned_at)
     sys.stdout.flush()
     sys.stderr.flush()
     # Everything is on disk; taking the interpreter down object by object would only cost seconds.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib.metadata
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,14 @@ if TYPE_CHECKING:
     from benchmark_app.frameworks.base import Adapter
     from benchmark_app.frameworks.mapping import Config
     from benchmark_app.settings import Settings
+
+
+def _version(distribution: str | None) -> str:
+    """Version of a library in this interpreter; "" where it is no installed distribution."""
+    try:
+        return importlib.metadata.version(distribution) if distribution else ""
+    except importlib.metadata.PackageNotFoundError:
+        return ""
 
 
 class Session:
@@ -102,6 +111,8 @@ class Session:
         self.journal.append(
             WorkerFacts(t=time.monotonic(), device=device, cuda_devices=devices.cuda_devices(), extra=extra)
         )
+        if with_framework:
+            self.extra(framework_version=_version(settings.framework.distribution))
         self.settle()
         self.journal.append(Diagnostics(t=time.monotonic(), values=env.get_backend_runtime_diagnostics()))
         # What start-up made stays for good: no collection needs to look at it again, in any library's loop.

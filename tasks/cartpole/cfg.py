@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from benchmark_app.envs.cfg import EnvCfg
 
@@ -71,3 +72,39 @@ class CartpoleCfg(EnvCfg):
             if (value := getattr(self, f"initial_{key}")) < 0:
                 found.append(f"initial_{key}={value}: must not be negative")
         return found
+
+    def conventions(self) -> dict[str, Any]:
+        """What numbers of this task mean, and where they differ from Isaac Lab's."""
+        limit = self.max_pole_angle
+        ends = f"|cart position| > {self.max_cart_position} m" + (
+            "" if limit is None else f" or |pole angle| > {limit} rad"
+        )
+        return {
+            "control_rate_hz": round(1.0 / self.control_dt, 6),
+            "physics_dt_s": self.physics_dt,
+            "decimation": self.decimation,
+            "episode_steps": self.max_episode_steps,
+            "observations": {
+                "policy": [
+                    {"name": "pole_angle", "unit": "rad", "meaning": "hinge position, 0 upright, positive towards +x"},
+                    {"name": "pole_velocity", "unit": "rad/s", "meaning": "hinge velocity"},
+                    {"name": "cart_position", "unit": "m", "meaning": "slider position, 0 in the middle of the rail"},
+                    {"name": "cart_velocity", "unit": "m/s", "meaning": "slider velocity"},
+                ]
+            },
+            "actions": [
+                {
+                    "name": "cart_force",
+                    "unit": f"{self.max_effort} N",
+                    "meaning": "force on the cart along +x, clamped to [-1, 1] by the environment",
+                }
+            ],
+            "terminates": ends,
+            "success": "reached the time limit without terminating",
+            "pole_angle_range": "[-pi, pi), wrapped" if limit is None else "unwrapped",
+            "differs_from": {
+                "Isaac Lab 3.0.0 Isaac-Cartpole-Direct-v0": "terminates on cart position only; this task also beyond "
+                "a pole angle of pi/2, so that success means balancing. task.max_pole_angle=null restores the other "
+                "rule, with the angle wrapped to [-pi, pi) in observation and reward. The model is our own."
+            },
+        }

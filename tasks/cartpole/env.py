@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 
@@ -101,40 +101,3 @@ class CartpoleEnv(TorchEnv):
     def episode_success(self, state: TorchEnvState, env_ids: torch.Tensor) -> torch.Tensor:
         """The time limit was reached."""
         return state.truncated.index_select(0, env_ids)
-
-    @staticmethod
-    def conventions(cfg: CartpoleCfg) -> dict[str, Any]:
-        """What numbers of this task mean, and where they differ from Isaac Lab's."""
-        limit = cfg.max_pole_angle
-        ends = f"|cart position| > {cfg.max_cart_position} m" + (
-            "" if limit is None else f" or |pole angle| > {limit} rad"
-        )
-        return {
-            "control_rate_hz": round(1.0 / cfg.control_dt, 6),
-            "physics_dt_s": cfg.physics_dt,
-            "decimation": cfg.decimation,
-            "episode_steps": cfg.max_episode_steps,
-            "observations": {
-                "policy": [
-                    {"name": "pole_angle", "unit": "rad", "meaning": "hinge position, 0 upright, positive towards +x"},
-                    {"name": "pole_velocity", "unit": "rad/s", "meaning": "hinge velocity"},
-                    {"name": "cart_position", "unit": "m", "meaning": "slider position, 0 in the middle of the rail"},
-                    {"name": "cart_velocity", "unit": "m/s", "meaning": "slider velocity"},
-                ]
-            },
-            "actions": [
-                {
-                    "name": "cart_force",
-                    "unit": f"{cfg.max_effort} N",
-                    "meaning": "force on the cart along +x, clamped to [-1, 1] by the environment",
-                }
-            ],
-            "terminates": ends,
-            "success": "reached the time limit without terminating",
-            "pole_angle_range": "[-pi, pi), wrapped" if limit is None else "unwrapped",
-            "differs_from": {
-                "Isaac Lab 3.0.0 Isaac-Cartpole-Direct-v0": "terminates on cart position only; this task also beyond "
-                "a pole angle of pi/2, so that success means balancing. task.max_pole_angle=null restores the other "
-                "rule, with the angle wrapped to [-pi, pi) in observation and reward. The model is our own."
-            },
-        }

@@ -37,9 +37,10 @@ class Case:
 
 CASES: dict[str, Case] = {
     "rsl_rl": Case("benchmark_app.frameworks.rsl_rl"),
-    # "skrl": Case("benchmark_app.frameworks.skrl"),
-    # "sb3": Case("benchmark_app.frameworks.sb3", stock_is_exact=True),
-    # "rl_games": Case("benchmark_app.frameworks.rl_games"),
+    "skrl": Case("benchmark_app.frameworks.skrl"),
+    "sb3": Case("benchmark_app.frameworks.sb3", stock_is_exact=True),
+    "rl_games": Case("benchmark_app.frameworks.rl_games"),
+    "tiny": Case("tests.doubles.tiny_library", stock_is_exact=True),
 }
 """Every adapter under test; a new library is one line."""
 

@@ -63,7 +63,7 @@ def collect(
 
 @pytest.mark.parametrize("critic", [False, True])
 def test_exact_returns_and_advantages_equal_the_reference(name: str, tmp_path: Path, critic: bool) -> None:
-    env = PointEnv(16, max_steps=5, critic=critic)
+    env = PointEnv(64, max_steps=5, critic=critic)
     for stored, (returns, values) in collect(name, tmp_path, env, "exact"):
         advantages = returns - values
         advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from benchmark_app.tasks.cartpole import Cfg
 from framework_cases import Hooks, parameters, policy_of, small_agent, small_sac, train, translation_of
 
 from benchmark_app.envs.make import make_env
 from benchmark_app.envs.torch_env import TorchEnv
 from benchmark_app.frameworks.agent import SACAgent
-from benchmark_app.tasks.cartpole import Cfg
 
 pytestmark = pytest.mark.engine
 

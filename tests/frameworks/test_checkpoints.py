@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from framework_cases import CASES, Hooks, PointEnv, build, parameters, policy_of, small_agent, train
+from framework_cases import CASES, Hooks, PointEnv, policy_of, small_agent, train
 
 from benchmark_app.frameworks.base import CheckpointRefused, Learner
 from benchmark_app.frameworks.checkpoints import save_atomically

@@ -5,11 +5,10 @@ import subprocess
 import sys
 from dataclasses import fields
 
-import pytest
 from framework_cases import CASES, adapter_of, translation_of
 
 from benchmark_app.frameworks.agent import AGENTS, Agent, PPOAgent, SACAgent
-from benchmark_app.frameworks.mapping import get, leaves, native_problems, override, overridden
+from benchmark_app.frameworks.mapping import get, leaves, native_problems, overridden, override
 
 LIBRARIES = {"rsl_rl": "rsl_rl", "skrl": "skrl", "sb3": "stable_baselines3", "rl_games": "rl_games"}
 
@@ -32,7 +31,7 @@ def run_blocked(code: str, blocked: set[str]) -> None:
 
 
 def test_imports_with_the_other_libraries_blocked(name: str) -> None:
-    others = set(LIBRARIES.values()) - {LIBRARIES[name]}
+    others = set(LIBRARIES.values()) - {LIBRARIES.get(name)}
     run_blocked(
         "from benchmark_app.frameworks.registry import load_adapter\n"
         f"assert load_adapter({CASES[name].module!r}).name == {name!r}\n"
@@ -83,8 +82,10 @@ def test_a_row_with_a_path_shows_what_the_configuration_holds_there(name: str) -
     for agent in agents_of(name):
         config = translation_of(name).translate(agent)
         for row in translation_of(name).mapping(agent):
-            if row.path:
-                assert row.native == f"{row.path}={get(config, row.path)}"
+            if row.paths:
+                assert row.native == f"{row.paths[0]}={get(config, row.paths[0])}"
+            for path in row.paths:
+                get(config, path)
 
 
 def test_every_setting_of_the_description_reaches_the_configuration_or_is_said_in_words(name: str) -> None:
@@ -113,6 +114,24 @@ def test_the_configuration_is_plain_data_and_its_own_copy(name: str) -> None:
         assert config is not translation_of(name).translate(agent)
 
 
+def test_every_path_of_a_parameter_marks_it(name: str) -> None:
+    translation, agent = translation_of(name), PPOAgent()
+    config = translation.translate(agent)
+    rows = translation.mapping(agent)
+    for row in rows:
+        for path in row.paths:
+            marked = [found.parameter for found in overridden(rows, nested(path, get(config, path))) if found.reason]
+            assert row.parameter in marked
+
+
+def test_the_differences_are_told_for_every_algorithm(name: str) -> None:
+    translation = translation_of(name)
+    assert set(translation.DIFFERENCES) == set(translation.ALGORITHMS)
+    for texts in translation.DIFFERENCES.values():
+        assert texts
+        assert all(text[0].isupper() and text.endswith(".") for text in texts)
+
+
 def test_the_algorithms_are_known_ones(name: str) -> None:
     assert set(translation_of(name).ALGORITHMS) <= set(AGENTS)
     assert "ppo" in translation_of(name).ALGORITHMS
@@ -139,14 +158,14 @@ def test_a_reserved_native_key_says_what_to_set_instead(name: str) -> None:
 def test_a_native_value_of_another_type_is_refused(name: str) -> None:
     translation, agent = translation_of(name), PPOAgent()
     row = next(row for row in translation.mapping(agent) if row.parameter == "gamma")
-    (problem,) = native_problems(name, translation, agent, nested(row.path, "much"))
+    (problem,) = native_problems(name, translation, agent, nested(row.paths[0], "much"))
     assert "must be a number" in problem
 
 
 def test_an_override_takes_effect_and_marks_its_parameter(name: str) -> None:
     translation, agent = translation_of(name), PPOAgent()
     rows = translation.mapping(agent)
-    path = next(row.path for row in rows if row.parameter == "gamma")
+    path = next(row.paths[0] for row in rows if row.parameter == "gamma")
     native = nested(path, 0.5)
     assert native_problems(name, translation, agent, native) == []
     assert get(override(translation.translate(agent), native), path) == 0.5

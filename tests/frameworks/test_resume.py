@@ -67,15 +67,18 @@ def test_a_damaged_checkpoint_is_refused(name: str, tmp_path: Path, kept: float)
 
 
 @pytest.mark.parametrize(
-    ("agent", "env"),
+    ("agent", "sizes"),
     [
-        (small_agent(hidden_layers=[8, 4]), PointEnv()),
-        (small_agent(normalize_observations=True), PointEnv()),
-        (small_agent(), PointEnv(obs_dim=4)),
-        (small_agent(), PointEnv(actions=3)),
+        (small_agent(hidden_layers=[8, 4]), {}),
+        (small_agent(normalize_observations=True), {}),
+        (small_agent(), {"obs_dim": 4}),
+        (small_agent(), {"actions": 3}),
+        (small_agent(), {"critic": True}),
     ],
 )
-def test_another_network_is_refused(name: str, tmp_path: Path, agent: Agent, env: PointEnv) -> None:
+def test_another_network_is_refused(name: str, tmp_path: Path, agent: Agent, sizes: dict) -> None:
     saved, _ = train(name, tmp_path)
-    with pytest.raises(CheckpointRefused):
-        build(name, tmp_path / "second", hooks=Hooks(env), agent=agent, resume=saved)
+    with pytest.raises(CheckpointRefused) as refused:
+        build(name, tmp_path / "second", hooks=Hooks(PointEnv(**sizes)), agent=agent, resume=saved)
+    assert str(saved) in str(refused.value)
+    assert "\n" not in str(refused.value)

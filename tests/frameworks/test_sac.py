@@ -53,7 +53,7 @@ def test_actions_are_random_first_and_bounded_always(sac_name: str, tmp_path: Pa
 
 def test_transitions_are_stored_as_they_were(sac_name: str, tmp_path: Path) -> None:
     """Where an episode ended, the next observation is the one it ended at; a time limit does not end the value."""
-    env = PointEnv(max_steps=5)
+    env = PointEnv(64, max_steps=5)
     _, learner = train(sac_name, tmp_path, env=env, agent=sac_of(sac_name))
     stored = learner.rollout()
     steps = len(env.received)

@@ -166,10 +166,10 @@ def test_a_checkpoint_of_another_library_is_refused_before_anything_is_played(ap
     assert "framework=skrl: the checkpoint policy.pt was made with framework=rsl_rl" in err
     (app.run_dir.parent / "run" / "checkpoints" / "policy.pt.json").unlink()  # then the library itself must notice
     app.run_dir = app.folder / "play again"
-    code, out, _ = app.run("workflow=play", "framework=skrl", f"checkpoint={checkpoint}", "device=cpu")
+    code, _, err = app.run("workflow=play", "framework=skrl", f"checkpoint={checkpoint}", "device=cpu")
     assert code == 2
-    assert "refused: it is no skrl checkpoint" in out
-    assert not (app.run_dir / "play.json").exists()
+    assert "refused: it is no skrl checkpoint" in err
+    assert not app.run_dir.exists()
 
 
 @pytest.mark.parametrize("workflow", ["all", "training", "play"])
@@ -178,8 +178,11 @@ def test_a_device_that_is_not_there_is_refused_by_the_worker_of_every_workflow(a
 
     if torch.cuda.is_available():
         pytest.skip("there is a CUDA device here")
-    (app.folder / "policy.pt").write_text("")
-    checkpoint = [f"checkpoint={app.folder / 'policy.pt'}"] if workflow == "play" else []
+    checkpoint = []
+    if workflow == "play":
+        assert app.run("workflow=training", "num_envs=16", "agent.iterations=3", "device=cpu")[0] == 0
+        checkpoint = [f"checkpoint={app.bundle('training').checkpoint_path}"]
+        app.run_dir = app.folder / "play"
     code, out, _ = app.run(f"workflow={workflow}", *checkpoint, "device=cuda")
     assert code == 2
     assert "device=cuda: " in out

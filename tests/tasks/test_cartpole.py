@@ -97,8 +97,7 @@ def test_settings_that_cannot_work_are_named(change, said):
 
 
 def test_conventions_say_what_the_task_does_and_where_it_differs():
-    env = load_env()
-    ours, theirs = env.conventions(Cfg()), env.conventions(Cfg(max_pole_angle=None))
+    ours, theirs = Cfg().conventions(), Cfg(max_pole_angle=None).conventions()
     assert ours["control_rate_hz"] == 60.0
     names = [entry["name"] for entry in ours["observations"]["policy"]]
     assert names == ["pole_angle", "pole_velocity", "cart_position", "cart_velocity"]

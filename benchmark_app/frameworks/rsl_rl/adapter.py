@@ -26,7 +26,7 @@ from tensordict import TensorDict
 from benchmark_app.envs.state import TorchEnvState
 from benchmark_app.frameworks.agent import Agent
 from benchmark_app.frameworks.base import Checkpoint, Policy, TrainingHooks, TrainingRun
-from benchmark_app.frameworks.checkpoints import load_actor, read_checkpoint, save_atomically
+from benchmark_app.frameworks.checkpoints import load_actor, read_checkpoint, refusing, save_atomically
 from benchmark_app.frameworks.mapping import Config
 from benchmark_app.frameworks.registry import single_process
 from benchmark_app.frameworks.start import seed_everything
@@ -83,7 +83,8 @@ class _Learner:
         if run.resume is not None:
             content = read_checkpoint(run.resume, name, _PARTS, env.device, also=("optimizer_state_dict",))
             load_actor(run.resume.path, self.actor, content["actor_state_dict"])
-            algorithm.load(content, None, strict=True)
+            with refusing(run.resume.path):
+                algorithm.load(content, None, strict=True)
 
     def _hook(self, hooks: TrainingHooks) -> None:
         runner = self.runner

@@ -17,7 +17,14 @@ RESERVED = {
     "algorithm.class_name": "agent.timeout_bootstrap",
 }
 
-_PATHS = {
+DIFFERENCES = {
+    "ppo": (
+        "A rollout is shuffled once; every epoch walks the same minibatches.",
+        "Observations and actions stay torch tensors, in one TensorDict per step.",
+    )
+}
+
+_PATHS: dict[str, str | tuple[str, ...]] = {
     "algorithm": "algorithm.class_name",
     "rollout": "num_steps_per_env",
     "epochs": "algorithm.num_learning_epochs",
@@ -32,11 +39,11 @@ _PATHS = {
     "value_loss_coef": "algorithm.value_loss_coef",
     "entropy_coef": "algorithm.entropy_coef",
     "max_grad_norm": "algorithm.max_grad_norm",
-    "hidden_layers": "actor.hidden_dims",
-    "activation": "actor.activation",
+    "hidden_layers": ("actor.hidden_dims", "critic.hidden_dims"),
+    "activation": ("actor.activation", "critic.activation"),
     "init_noise_std": "actor.distribution_cfg.init_std",
     "learn_noise_std": "actor.distribution_cfg.learn_std",
-    "normalize_observations": "actor.obs_normalization",
+    "normalize_observations": ("actor.obs_normalization", "critic.obs_normalization"),
     "normalize_advantage": "algorithm.normalize_advantage_per_mini_batch",
     "precision": "algorithm.use_mixed_precision",
 }

@@ -1,0 +1,1 @@
+"""Stable-Baselines3 behind the adapter contract."""
