@@ -1,7 +1,7 @@
 """What a checkpoint was made for, in a small JSON file beside it, so that a mismatch is found before anything starts.
 
 A policy network loads into another activation function, or into a task with its observations in another order, without
-complaint and plays badly: only the card knows. Standard library only; a checkpoint itself is never opened here.
+complaint and plays badly: only the card knows. Nothing heavy is imported, and a checkpoint never opened here.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from benchmark_app import __version__
 from benchmark_app.bundle.write import write_json_file
+from benchmark_app.frameworks.mapping import leaves
+from benchmark_app.frameworks.registry import load_translation
 from benchmark_app.settings import Settings
 
 if TYPE_CHECKING:
@@ -45,27 +47,36 @@ def write_card(checkpoint: Path, settings: Settings, env: TorchEnv, iteration: i
         env: The environment it was trained on, for the dimensions of what the task gives no names.
         iteration: Training iterations behind it, those of the checkpoint it was continued from included.
 
-    Raises:
-        ValueError: The names the task gives are not as many as the environment's dimensions.
     """
-    sizes: dict[str, Any] = {"observations": dict(env.obs_groups_spec), "actions": int(env.action_space.shape[0])}
-    named = _interface(settings)
-    counted = {key: _counted(value) for key, value in named.items() if key in sizes}
-    if wrong := [key for key, count in counted.items() if count != sizes[key]]:
-        raise ValueError(
-            f"task={settings.task.name}: conventions() names {counted[wrong[0]]} {wrong[0]}, the environment has "
-            f"{sizes[wrong[0]]}"
-        )
     card = {
         "benchmark_app": __version__,
         "gym_id": settings.task.gym_id,
         **_describe(settings),
         "iteration": iteration,
-        **sizes,
+        **_sizes(env),
         "images": {},
-        **named,
+        **_interface(settings),
     }
     write_json_file(card, card_path(checkpoint))
+
+
+def require_names(settings: Settings, env: TorchEnv) -> None:
+    """Check a task's names against its environment, before anything is trained.
+
+    Raises:
+        ValueError: They are not as many as the environment's dimensions.
+    """
+    sizes = _sizes(env)
+    counted = {key: _counted(value) for key, value in _interface(settings).items() if key in sizes}
+    if wrong := [key for key, count in counted.items() if count != sizes[key]]:
+        raise ValueError(
+            f"task={settings.task.name}: conventions() names {counted[wrong[0]]} {wrong[0]}, the environment has "
+            f"{sizes[wrong[0]]}"
+        )
+
+
+def _sizes(env: TorchEnv) -> dict[str, Any]:
+    return {"observations": dict(env.obs_groups_spec), "actions": int(env.action_space.shape[0])}
 
 
 def iterations_done(checkpoint: Path) -> int:
@@ -133,8 +144,12 @@ def mismatches(checkpoint: Path, settings: Settings) -> list[str]:
 
 def _describe(settings: Settings) -> dict[str, Any]:
     """What the settings make a checkpoint for, apart from the task's vectors."""
-    agent = settings.agent
+    agent, framework = settings.agent, settings.framework
+    rows = load_translation(framework.module).mapping(agent)
+    of_networks = {path for row in rows if row.parameter in AGENT for path in row.paths}
     return {
+        # A native setting can change a network without changing a shape.
+        "framework.native": {path: value for path, value in leaves(framework.native) if path in of_networks},
         "framework": settings.framework.name,
         "task": settings.task.name,
         **{f"agent.{key}": getattr(agent, key) for key in AGENT if hasattr(agent, key)},
@@ -212,6 +227,7 @@ def _is_table(value: Any, sound: Callable[[Any], bool]) -> bool:
 
 SOUND: dict[str, Callable[[Any], bool]] = {
     "framework": _is_text,
+    "framework.native": lambda value: _is_table(value, lambda entry: not isinstance(entry, dict)),
     "task": _is_text,
     "agent.algorithm": _is_text,
     "agent.hidden_layers": lambda value: _is_list(value, _is_count),

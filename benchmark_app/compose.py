@@ -151,6 +151,9 @@ def _checked(composed: DictConfig, hydra: Any, directory: Path, args: Any) -> tu
             raise SettingError(
                 f"{group}.name={name}: is set by the choice {group}={choices[group]}; choose another {group}"
             )
+    for override in hydra.overrides.task:
+        if override.lstrip("+").startswith("agent.algorithm="):
+            raise SettingError(f"{override}: follows from the choice of an agent; set agent=CHOICE")
     tuned = f"{choices['task']}_{choices['agent']}"
     if choices.get("tuned") not in (None, tuned):
         raise SettingError(f"tuned={choices['tuned']}: follows from task and agent ({tuned}); leave it out")
@@ -214,7 +217,7 @@ def explain(error: Exception, arguments: list[str]) -> str:
         return f"{error.filename}: {error.strerror}"
     if NOT_A_VALUE.search(text):
         for key, value in typed.items():
-            if key in (*GROUPS, "task"):
+            if key in (*GROUPS, "task", "agent"):
                 return f"{key}={value}: is a group; choose one of its files, or set {key}.SETTING=VALUE"
     return re.sub(r"\s+", " ", text).strip()
 

@@ -89,7 +89,10 @@ def agent_and_framework(composed: DictConfig) -> tuple[Agent, FrameworkCfg]:
     Raises:
         SettingError: A setting of theirs is unknown or of the wrong type.
     """
-    algorithm = composed.agent.get("algorithm") if isinstance(composed.agent, DictConfig) else None
+    if not isinstance(composed.agent, DictConfig):
+        shown = _shown(composed.agent)
+        raise SettingError(f"agent={shown}: is a group; choose one of its files, or set agent.SETTING=VALUE")
+    algorithm = composed.agent.get("algorithm")
     if algorithm not in AGENTS:
         raise SettingError(f"agent.algorithm={algorithm}: must be one of {', '.join(AGENTS)}; choose an agent")
     agent = OmegaConf.to_object(_typed(AGENTS[algorithm], composed.agent, "agent"))

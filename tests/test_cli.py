@@ -35,12 +35,28 @@ REFUSED = [
     (["seed=1,2"], r"seed=1,2: several values are a sweep; add -m"),
     (["~seed"], r"seed: has no value; set seed=VALUE"),
     (["x=["], r"x=\[: cannot be read; write KEY=VALUE"),
-    (["framework=foo"], r"framework=foo: not one of rsl_rl, skrl"),
+    (["framework=foo"], r"framework=foo: not one of rl_games, rsl_rl, sb3, skrl"),
     (["framework.name=skrl"], r"framework.name=skrl: is set by the choice framework=rsl_rl"),
     (["physics=mujoco"], r"physics=mujoco: not one of newton_mjwarp"),
     (["rendering=ovrtx"], r"rendering=ovrtx: not one of none"),
     (["task=nope"], r"task=nope: not one of cartpole"),
     (["experiment=nope"], r"experiment=nope: not one of none"),
+    (
+        ["framework=rsl_rl", "agent=sac"],
+        r"agent.algorithm=sac: rsl_rl has none \(ppo\); choose another framework or agent",
+    ),
+    (["agent.algorithm=sac"], r"agent.algorithm=sac: follows from the choice of an agent; set agent=CHOICE"),
+    (["framework=sb3", "agent.normalize_values=true"], r"agent.normalize_values=True: sb3 cannot do it: SB3 has no"),
+    (["agent.precision=mixed", "device=cpu"], r"agent.precision=mixed: the libraries do it on CUDA only"),
+    (["framework.native.algorithm.gama=0.5"], r"framework.native.algorithm.gama=0.5: rsl_rl has no such setting; did"),
+    (["framework=rl_games", "framework.native.config.gama=0.5"], r"rl_games has no such setting; did you mean config"),
+    (["framework.native.config.horizon_length=16"], r"framework.native.config.horizon_length=16: rsl_rl has no such"),
+    (["framework.native.num_steps_per_env=8"], r"is decided by the run; set agent.rollout instead"),
+    (["framework.native.algorithm.gamma=much"], r"framework.native.algorithm.gamma=much: must be a number"),
+    (["framework.native=3"], r"framework.native=3: must be settings, such as"),
+    (["training.early_stop_success=2"], r"training.early_stop_success=2.0: must be in \(0, 1\], or null"),
+    (["training.early_stop_window=0"], r"training.early_stop_window=0: must be at least 1"),
+    (["numerics.matmul_precision=low"], r"numerics.matmul_precision=low: must be one of highest, high, medium"),
     (["agent=null"], r"agent=null: is a group; choose"),
     (["run=3"], r"run=3: is a group; choose"),
     (["device=tpu"], r"device=tpu: must be auto, cpu, cuda or cuda:N"),
@@ -220,7 +236,7 @@ def test_help_is_a_page_for_a_person_and_quick(tmp_path):
     done = cli("--help", cwd=tmp_path)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.returncode == 0
-    for text in ("usage:", "Examples", "validate PATH", "framework: rsl_rl, skrl", "Exit status"):
+    for text in ("usage:", "Examples", "validate PATH", "framework: rl_games, rsl_rl, sb3, skrl", "Exit status"):
         assert text in done.stdout
     # Processor time, because a wall clock would measure what else the machine is doing.
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.5

@@ -41,11 +41,6 @@ class TaskHooks(ABC):
     def scene(cfg: Any, num_envs: int) -> SceneSpec:
         """What an engine must build for the task."""
 
-    @staticmethod
-    def conventions(cfg: Any) -> dict[str, Any]:
-        """What the task's numbers mean, as plain JSON: rate, ordered observations and actions, units, differences."""
-        return {}
-
     @abstractmethod
     def apply_action(self, actions: torch.Tensor, state: TorchEnvState) -> torch.Tensor:
         """Turn actions into joint efforts [N or N·m], held over the control step.

@@ -84,6 +84,7 @@ class Session:
 
                 self._adapter = load_adapter(plain["framework"]["module"])
         with self._phases.phase("task_config"):
+            from benchmark_app.checkpoint_card import require_names
             from benchmark_app.settings import Settings
 
             self.settings = settings = Settings.from_plain(plain)
@@ -95,6 +96,7 @@ class Session:
             physics = {"integrator": settings.physics.integrator}
             env = make_env(settings.task, settings.physics.name, settings.num_envs, device, physics)
             self._env = env
+            require_names(settings, env)
         with self._phases.phase("first_step"):
             import torch
 

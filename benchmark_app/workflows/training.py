@@ -11,6 +11,7 @@ import torch
 from benchmark_app.checkpoint_card import iterations_done, write_card
 from benchmark_app.envs.torch_env import TorchEnv
 from benchmark_app.frameworks.base import Checkpoint, CheckpointRefused, Learner, StopTraining, TrainingRun
+from benchmark_app.frameworks.mapping import leaves
 from benchmark_app.journal.events import CheckpointSaved, Finished, LoopStarted
 
 from . import RefusedError
@@ -80,6 +81,13 @@ def _build(session: Session, env: TorchEnv, recorder: TrainingRecorder, budget: 
         return session.adapter.build(env, run, recorder)
     except CheckpointRefused as error:
         raise RefusedError(str(error)) from error
+    except Exception as error:
+        if not settings.framework.native:
+            raise
+        # Which values a native setting takes, only the library knows.
+        typed = ", ".join(f"framework.native.{path}={value}" for path, value in leaves(settings.framework.native))
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        raise RefusedError(f"{typed}: {settings.framework.name} cannot be built with it ({text})") from error
 
 
 def _note_counts(session: Session, counts: list[LiveCounts]) -> None:

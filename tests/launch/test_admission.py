@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 from benchmark_app.tasks.cartpole import Cfg
 
-from benchmark_app.checkpoint_card import card_path, mismatches, write_card
+from benchmark_app.checkpoint_card import card_path, mismatches, require_names, write_card
 from benchmark_app.cli import main
 from benchmark_app.settings import Settings
 from tests.conftest import SYNTHETIC, App
@@ -227,7 +227,7 @@ def test_a_task_without_names_has_its_dimensions_written_and_left_to_the_library
     path = tmp_path / "policy.pt"
     write_card(path, settings(), env_of(4), 5)
     with pytest.raises(ValueError, match=r"names {'policy': 4} observations, the environment has {'policy': 5}"):
-        write_card(path, settings(), env_of(5), 5)
+        require_names(settings(), env_of(5))
     monkeypatch.setattr(Cfg, "conventions", lambda self: {})
     here = settings()
     assert mismatches(path, here) == []

@@ -244,7 +244,7 @@ def test_settings_the_worker_refuses_end_as_refused_without_a_bundle(app):
     assert code == 2
     assert entries["startup"]["status"] == "refused"
     assert entries["training"]["status"] == "not_run"
-    assert [path.name for path in app.run_dir.glob("*.json")] == ["run.json"]
+    assert {path.name for path in app.run_dir.glob("*.json")} == {"run.json", "agent_mapping.json"}
     assert "device=cuda" in out
 
 

@@ -215,7 +215,7 @@ def mapping(agent: Agent) -> list[ParameterMapping]:
 _Short = dict[str, tuple[MappingQuality, str]]
 
 
-def _map_ppo(agent: Agent) -> tuple[dict[str, str], dict[str, str], _Short]:
+def _map_ppo(agent: Agent) -> tuple[dict[str, str | tuple[str, ...]], dict[str, str], _Short]:
     assert isinstance(agent, PPOAgent)
     paths = dict(_PPO_PATHS)
     words = {
