@@ -149,7 +149,7 @@ MINIMAL = {"rsl_rl": minimal_rsl_rl, "skrl": minimal_skrl, "sb3": minimal_sb3, "
 OURS = {
     "rsl_rl": lambda learner: learner.runner.env.step,
     "skrl": lambda learner: learner._trainer.env.step,
-    "sb3": lambda learner: learner.model.env.step,
+    "sb3": lambda learner: learner.algorithm.env.step,
     "rl_games": lambda learner: learner.agent.vec_env.step,
 }
 
@@ -205,7 +205,7 @@ def measure(framework: str, num_envs: int, pairs: int) -> bool:
             for _ in range(pairs + 1):
                 shuffle(order)
                 for key in order:
-                    times[key].append(seconds(*candidates[key], recorder._env_step_s.clear))
+                    times[key].append(seconds(*candidates[key], recorder._marks.clear))
         learner.close()
     stub = np.median(times["stub"])
     mine, least = (np.array(times[key][1:]) - stub for key in ("ours", "minimal"))

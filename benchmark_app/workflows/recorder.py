@@ -25,6 +25,7 @@ class TrainingRecorder:
 
     Attributes:
         completed: Iterations completed.
+        env_step: Step the environment, timed (`timed_step`).
 
     Args:
         env: The environment trained on.
@@ -43,36 +44,20 @@ class TrainingRecorder:
         after: Callable[[int], None] = lambda completed: None,
     ) -> None:
         self.completed = 0
-        self._step = env.step
+        self._marks: list[float] = []  # begin and end of each step since the last iteration
+        self.env_step = timed_step(env.step, link, self._marks)
         self._env = env
         self._journal = journal
-        self._link = link
         self._early_stop = early_stop
         self._after = after
         self._returns: deque[float] = deque(maxlen=WINDOW)
         self._lengths: deque[float] = deque(maxlen=WINDOW)
         self._successes: deque[bool] = deque(maxlen=WINDOW)
-        self._env_step_s: list[float] = []
         self._begun = 0.0
         self._update_begun = 0.0  # 0 while collecting
         self._learning_s = 0.0
         self._hook_s = 0.0  # what `iteration_ended` took last time; known only once its line is written
-        self._cost_per_step = self._measure_cost()
-
-    def env_step(self, actions: torch.Tensor) -> TorchEnvState:
-        """Step the environment, timed.
-
-        Raises:
-            StopTraining: The run was asked to stop.
-        """
-        if self._link.stop_requested:
-            raise StopTraining
-        begin = time.perf_counter()
-        state = self._step(actions)
-        self._env_step_s.append(time.perf_counter() - begin)
-        if self._begun == 0.0:  # the first iteration begins with its first step; what is before it is setting up
-            self._begun = begin
-        return state
+        self._cost_per_step = _cost_per_step(link)
 
     def rollout_ended(self) -> None:
         """The update begins."""
@@ -92,7 +77,11 @@ class TrainingRecorder:
         ended = time.perf_counter()
         if self._update_begun:
             self._learning_s += ended - self._update_begun
+        if self._begun == 0.0 and self._marks:
+            # The first iteration begins with its first step; what is before it is setting up.
+            self._begun = self._marks[0]
         iteration_s = ended - self._begun
+        env_step_s = [end - begin for begin, end in zip(self._marks[::2], self._marks[1::2], strict=True)]
         episodes = self._env.drain_episodes()
         lengths, returns, _ = episodes.tally.tolist()  # one conversion for all columns: this runs in a timed loop
         self._returns.extend(returns)
@@ -102,7 +91,7 @@ class TrainingRecorder:
             self._successes.extend(successes)
             if self._early_stop is not None:
                 self._early_stop.add(successes)
-        steps = len(self._env_step_s)
+        steps = len(env_step_s)
         event = Iteration(
             t=time.monotonic(),
             index=self.completed,
@@ -111,7 +100,7 @@ class TrainingRecorder:
             collection_s=iteration_s - self._learning_s,
             learning_s=self._learning_s,
             hook_s=steps * self._cost_per_step + self._hook_s,
-            env_step_s=self._env_step_s,
+            env_step_s=env_step_s,
             episodes=len(episodes),
             reward=_mean(self._returns),
             ep_length=_mean(self._lengths),
@@ -119,7 +108,7 @@ class TrainingRecorder:
         )
         self._journal.append(event)
         self.completed += 1
-        self._env_step_s = []
+        self._marks.clear()
         self._learning_s = self._update_begun = 0.0
         self._hook_s = time.perf_counter() - ended
         self._after(self.completed)
@@ -127,17 +116,36 @@ class TrainingRecorder:
             raise StopTraining
         self._begun = time.perf_counter()
 
-    def _measure_cost(self, calls: int = 2000) -> float:
-        """Seconds `env_step` costs beyond the step itself, measured on a step that does nothing."""
-        step, self._step = self._step, lambda actions: None  # type: ignore[assignment,return-value]
-        actions = torch.empty(0)
-        begin = time.perf_counter()
-        for _ in range(calls):
-            self.env_step(actions)
-        cost = (time.perf_counter() - begin) / calls
-        self._step = step
-        self._env_step_s, self._begun = [], 0.0
-        return cost
+
+def timed_step(
+    step: Callable[[torch.Tensor], TorchEnvState], link: ParentLink, marks: list[float]
+) -> Callable[[torch.Tensor], TorchEnvState]:
+    """Wrap a step so that it leaves when it began and ended in `marks` [s, `time.perf_counter`].
+
+    The wrapped step raises `StopTraining`, without stepping, once the run was asked to stop. It is a closure because it
+    stands in every library's innermost loop.
+    """
+    clock, mark = time.perf_counter, marks.append
+
+    def env_step(actions: torch.Tensor) -> TorchEnvState:
+        if link.stop_requested:
+            raise StopTraining
+        mark(clock())
+        state = step(actions)
+        mark(clock())
+        return state
+
+    return env_step
+
+
+def _cost_per_step(link: ParentLink, calls: int = 2000) -> float:
+    """Seconds a timed step costs beyond the step itself, measured on one that does nothing."""
+    wrapped = timed_step(lambda actions: None, link, [])  # type: ignore[arg-type,return-value]
+    actions = torch.empty(0)
+    begin = time.perf_counter()
+    for _ in range(calls):
+        wrapped(actions)
+    return (time.perf_counter() - begin) / calls
 
 
 def _mean(values: Collection[float]) -> float | None:

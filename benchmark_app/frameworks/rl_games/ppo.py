@@ -7,6 +7,7 @@ shuffled; no setting changes that.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,10 @@ def policy(env: TorchEnv, config: Config, checkpoint: Checkpoint) -> Policy:
     return act
 
 
+def _select(groups: tuple[str, ...], obs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {group: obs[group] for group in groups}
+
+
 class PPOLearner:
     """The library's runner and agent; see `base.Learner`."""
 
@@ -71,7 +76,8 @@ class PPOLearner:
         seed_everything(run.seed)
         groups = dict.fromkeys(("policy", critic_group(env.obs_groups_spec)))
         space = spaces.Dict({group: box(env.obs_groups_spec[group]) for group in groups})
-        vec_env = VecEnv(env, hooks.env_step, lambda obs: {group: obs[group] for group in groups}, space)
+        some = None if groups.keys() == env.obs_groups_spec.keys() else partial(_select, tuple(groups))
+        vec_env = VecEnv(env, hooks.env_step, some, space)
         decided = {
             "minibatch_size": env.num_envs * run.agent.rollout // run.agent.minibatches,
             "seq_length": 1,  # of recurrent networks, yet it must divide the samples of any other

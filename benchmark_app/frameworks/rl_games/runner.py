@@ -88,7 +88,7 @@ class VecEnv(IVecEnv):  # type: ignore[misc]
     Args:
         env: The environment; it is reset here, once.
         step: How to step it.
-        observe: From observation groups to what the agent sees of them.
+        observe: From observation groups to what the agent sees of them; None: all of them, as they are.
         observation_space: The space of that.
     """
 
@@ -96,7 +96,7 @@ class VecEnv(IVecEnv):  # type: ignore[misc]
         self,
         env: TorchEnv,
         step: Callable[[torch.Tensor], TorchEnvState],
-        observe: Observe,
+        observe: Observe | None,
         observation_space: spaces.Space[Any],
     ) -> None:
         self.num_envs = env.num_envs
@@ -104,7 +104,9 @@ class VecEnv(IVecEnv):  # type: ignore[misc]
         self._spaces = {"observation_space": observation_space, "action_space": env.action_space}
         self._step = step
         self._observe = observe
-        self._first_obs = observe(env.reset()[0])
+        self._no_dones = torch.zeros(env.num_envs, dtype=torch.bool, device=env.device)
+        obs = env.reset()[0]
+        self._first_obs = obs if observe is None else observe(obs)
 
     def get_env_info(self) -> dict[str, Any]:
         """The spaces."""
@@ -120,10 +122,13 @@ class VecEnv(IVecEnv):  # type: ignore[misc]
         Where an episode ended, `final` has the observations it ended at; its other rows may hold anything.
         """
         state = self._step(actions)
+        observe, dones, final = self._observe, state.final_mask, state.final_observation
         infos: dict[str, Any] = {"time_outs": state.truncated}
-        if state.final_observation is not None:
-            infos["final"] = self._observe(state.final_observation)
-        return self._observe(state.obs), state.reward, state.terminated | state.truncated, infos
+        if dones is None or final is None:
+            dones = self._no_dones
+        else:
+            infos["final"] = final if observe is None else observe(final)
+        return state.obs if observe is None else observe(state.obs), state.reward, dones, infos
 
 
 def box(width: int) -> spaces.Box:

@@ -145,6 +145,7 @@ class _VecEnv(VecEnv):  # type: ignore[misc]
         self.cfg = env.cfg
         self._step = step
         self._exact = exact
+        self._no_dones = torch.zeros(env.num_envs, dtype=torch.bool, device=env.device)
         self._obs = self._tensordict(env.reset()[0])
 
     def get_observations(self) -> TensorDict:
@@ -153,12 +154,13 @@ class _VecEnv(VecEnv):  # type: ignore[misc]
     def step(self, actions: torch.Tensor) -> tuple[TensorDict, torch.Tensor, torch.Tensor, dict[str, Any]]:
         state = self._step(actions)
         self._obs = self._tensordict(state.obs)
+        dones, final = state.final_mask, state.final_observation
         extras: dict[str, Any] = {}
         if not self._exact:
             extras["time_outs"] = state.truncated
-        elif state.final_observation is not None:
-            extras["final"] = (self._tensordict(state.final_observation), state.truncated)
-        return self._obs, state.reward, state.terminated | state.truncated, extras
+        elif final is not None:
+            extras["final"] = (self._tensordict(final), state.truncated)
+        return self._obs, state.reward, self._no_dones if dones is None else dones, extras
 
     def _tensordict(self, obs: dict[str, torch.Tensor]) -> TensorDict:
         return TensorDict(obs, batch_size=[self.num_envs], device=self.device)

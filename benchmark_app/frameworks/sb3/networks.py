@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -15,13 +15,12 @@ ACTIVATIONS = {"elu": torch.nn.ELU, "relu": torch.nn.ReLU, "tanh": torch.nn.Tanh
 
 def observation_space(groups: Mapping[str, int]) -> gymnasium.spaces.Box:
     """All observation groups side by side: SB3 knows one observation, for actor and critic alike."""
-    return gymnasium.spaces.Box(-np.inf, np.inf, (sum(groups[name] for name in _present(groups)),), np.float32)
+    return gymnasium.spaces.Box(-np.inf, np.inf, (sum(groups[name] for name in present(groups)),), np.float32)
 
 
-def side_by_side(obs: Mapping[str, torch.Tensor], groups: Mapping[str, int]) -> torch.Tensor:
-    """Observation groups, each `[B, dim]`, as one observation `[B, all]`, the policy's first."""
-    present = [obs[name] for name in _present(groups)]
-    return present[0] if len(present) == 1 else torch.cat(present, dim=1)
+def side_by_side(obs: Mapping[str, torch.Tensor], names: Sequence[str]) -> torch.Tensor:
+    """Observation groups, each `[B, dim]`, as one observation `[B, all]`, in the order of `names`."""
+    return obs[names[0]] if len(names) == 1 else torch.cat([obs[name] for name in names], dim=1)
 
 
 def columns(groups: Mapping[str, int], group: str) -> dict[str, int]:
@@ -30,7 +29,8 @@ def columns(groups: Mapping[str, int], group: str) -> dict[str, int]:
     return {"start": start, "stop": start + groups.get(group, groups["policy"])}
 
 
-def _present(groups: Mapping[str, int]) -> list[str]:
+def present(groups: Mapping[str, int]) -> list[str]:
+    """The groups a task has, in the order of their columns: the policy's first."""
     return [name for name in ("policy", "critic") if name in groups]
 
 

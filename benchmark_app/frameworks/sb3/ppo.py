@@ -34,7 +34,7 @@ from benchmark_app.frameworks.mapping import Config
 from benchmark_app.frameworks.ppo_rules import adapted_rate, clip_each, farther_value, mean_divergence
 from benchmark_app.frameworks.start import draw_weights
 
-from .networks import Columns, Network, Rate, columns, network_settings, observation_space, side_by_side
+from .networks import Columns, Network, Rate, columns, network_settings, observation_space, present, side_by_side
 from .vec_env import TorchVecEnv
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class SharedPPO(PPO):  # type: ignore[misc]
 
     def values(self, obs: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """See `base.Learner`."""
-        values: torch.Tensor = self.policy.predict_values(side_by_side(obs, self._groups))
+        values: torch.Tensor = self.policy.predict_values(side_by_side(obs, present(self._groups)))
         return values.squeeze(1)
 
     def rollout(self) -> dict[str, torch.Tensor]:

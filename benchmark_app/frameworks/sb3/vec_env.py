@@ -13,7 +13,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from benchmark_app.envs.state import TorchEnvState
 
-from .networks import observation_space, side_by_side
+from .networks import observation_space, present, side_by_side
 
 if TYPE_CHECKING:
     from benchmark_app.envs.torch_env import TorchEnv
@@ -33,11 +33,13 @@ class TorchVecEnv(VecEnv):  # type: ignore[misc]
     def __init__(self, env: TorchEnv, step: Callable[[torch.Tensor], TorchEnvState], *, bound: float) -> None:
         actions = gymnasium.spaces.Box(-bound, bound, env.action_space.shape, np.float32)
         super().__init__(env.num_envs, observation_space(env.obs_groups_spec), actions)
-        self.groups = env.obs_groups_spec
-        self.device = env.device
+        self._groups = present(env.obs_groups_spec)
+        self._device = env.device
         self._step = step
         self._first = self._observation(env.reset()[0])
         # Most steps finish no row, and SB3 only reads infos: one dictionary does for all.
+        self._no_dones = np.zeros(env.num_envs, dtype=bool)
+        self._no_dones.setflags(write=False)
         self._no_infos: list[dict[str, Any]] = [{}] * env.num_envs
 
     def reset(self) -> Array:
@@ -46,27 +48,24 @@ class TorchVecEnv(VecEnv):  # type: ignore[misc]
 
     def step_async(self, actions: Array) -> None:
         """Take the actions `[N, A]` of the next step."""
-        self._actions = torch.from_numpy(actions).to(self.device)
+        self._actions = torch.from_numpy(actions).to(self._device)
 
     def step_wait(self) -> tuple[Array, Array, Array, list[dict[str, Any]]]:
         """Step; observations `[N, all]`, rewards `[N]`, dones `[N]` and infos."""
         state = self._step(self._actions)
         # SB3 adds the bootstrap value to the rewards in place.
-        rewards = state.reward.to("cpu", copy=True).numpy()
-        dones = (state.terminated | state.truncated).cpu().numpy()
-        return self._observation(state.obs), rewards, dones, self._infos(state, dones)
-
-    def _infos(self, state: TorchEnvState, dones: Array) -> list[dict[str, Any]]:
-        if state.final_observation is None:
-            return self._no_infos
-        infos = self._no_infos.copy()
+        rewards = state.reward.cpu().numpy().copy()
+        obs = self._observation(state.obs)
+        if state.final_mask is None or state.final_observation is None:
+            return obs, rewards, self._no_dones, self._no_infos
+        dones, infos = state.final_mask.cpu().numpy(), self._no_infos.copy()
         final, truncated = self._observation(state.final_observation), state.truncated.cpu().numpy()
         for row in dones.nonzero()[0].tolist():
             infos[row] = {"terminal_observation": final[row], "TimeLimit.truncated": bool(truncated[row])}
-        return infos
+        return obs, rewards, dones, infos
 
     def _observation(self, obs: dict[str, torch.Tensor]) -> Array:
-        array: Array = side_by_side(obs, self.groups).cpu().numpy()
+        array: Array = side_by_side(obs, self._groups).cpu().numpy()
         return array
 
     def close(self) -> None:
