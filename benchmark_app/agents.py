@@ -60,10 +60,14 @@ def agents(arguments: list[str]) -> int:
         for library in libraries:
             print("\n".join([*_native(library), ""]))
     elif len(libraries) == 1:
-        print("\n".join(_one(libraries[0])))
+        _print(_one(libraries[0]))
     else:
-        print("\n".join(_all(libraries)))
+        _print(_all(libraries))
     return 0
+
+
+def _print(lines: list[str]) -> None:
+    print("\n".join(line.rstrip() for line in lines))
 
 
 def _libraries(settings: list[str], config_dir: str | None) -> list[Library]:
@@ -122,15 +126,15 @@ def _all(libraries: list[Library]) -> list[str]:
         marks = [MARKS[rows[parameter].quality] if rows else "-" for rows in by_name.values()]
         value = _short(getattr(agent, parameter, ""))
         lines.append(f"{parameter:<23}{value:<12}" + "".join(f"{mark:<12}" for mark in marks))
-    lines.append("")
+    why = []
     for library in libraries:
         if not library.rows:
-            lines.append(f"{library.framework.name} has no {agent.algorithm}.")
+            why.append(f"{library.framework.name} has no {agent.algorithm}.")
         for row in library.rows:
             if row.quality != "exact":
-                lines += _wrapped(f"{library.framework.name} {row.parameter}, {row.quality}: {row.reason}")
-    lines.append("One library in full: python -m benchmark_app agents framework=NAME")
-    return lines
+                why += _wrapped(f"{library.framework.name} {row.parameter}, {row.quality}: {row.reason}")
+    last = "One library in full: python -m benchmark_app agents framework=NAME"
+    return [*lines, "", *why, *([""] if why else []), last]
 
 
 def _one(library: Library) -> list[str]:

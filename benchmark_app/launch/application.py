@@ -49,11 +49,10 @@ def run(settings: Settings, path: Path, record: HydraRecord) -> int:
                 return signals.exit_status
         directory = RunDirectory.create(path, record, manifest(settings, record), settings.run.reserve_mb)
         point_latest(Path(settings.run.root), path)
-        if {"training", "play"} & set(settings.workflow.steps):
-            agent_report.write_report(settings, directory.path)
+        lost = _write_mapping(settings, directory.path)
         supervisor = Supervisor(directory, settings, signals, progress)
         results = _run_all(supervisor, directory, settings, signals)
-        lost = finish(directory, results, status_of(results, signals))
+        lost += finish(directory, results, status_of(results, signals))
         directory.close()
         with contextlib.suppress(OSError):  # nobody listens any more: the results are on disk all the same
             print_summary(directory.path, results, settings)
@@ -63,6 +62,17 @@ def run(settings: Settings, path: Path, record: HydraRecord) -> int:
                 again = shlex.join(["python", "-m", "benchmark_app", "recover", str(directory.path)])
                 print(f"benchmark_app: the journals are kept; once there is space, type: {again}", file=sys.stderr)
     return exit_status(results, signals)
+
+
+def _write_mapping(settings: Settings, folder: Path) -> list[str]:
+    """Leave the agent's mapping table in the run directory; what could not be written is returned."""
+    if not {"training", "play"} & set(settings.workflow.steps):
+        return []
+    try:
+        agent_report.write_report(settings, folder)
+    except OSError as error:
+        return [f"{agent_report.FILE} could not be written: {error.strerror}"]
+    return []
 
 
 def _run_all(

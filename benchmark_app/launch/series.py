@@ -5,6 +5,7 @@ Written by the parent from the worker's journal: the measured process has nothin
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -31,6 +32,11 @@ class SeriesWriter:
         self._records: Any = None
         self._broken = False
 
+    def load(self) -> None:
+        """Import what writing needs, early: later it would take a core from the measured process."""
+        importlib.import_module("tensorboard.summary.writer.record_writer")
+        importlib.import_module("tensorboard.compat.proto.event_pb2")
+
     def show(self, events: Iterable[Event]) -> None:
         """Take in new events of the worker."""
         iterations = [event for event in events if isinstance(event, Iteration)]
@@ -52,7 +58,6 @@ class SeriesWriter:
             self._file.close()
 
     def _open(self) -> None:
-        # Imported once a training runs: half a megabyte of protocol buffers that nothing else needs.
         from tensorboard.compat.proto.event_pb2 import Event as Record
         from tensorboard.summary.writer.record_writer import RecordWriter
 

@@ -194,6 +194,8 @@ class Supervisor:
             self._progress.begin(workflow, self._settings, profiled=profiled)
             if not profiled:
                 journal.append(self._host_facts())
+            if workflow == "training":
+                series.load()
             killed = self._loop(worker, journal, tail, series)
         finally:
             if not worker.wait(0):

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from framework_cases import CASES, Hooks, PointEnv, parameters, policy_of, small_agent, train
+from framework_cases import CASES, Hooks, PointEnv, build, parameters, policy_of, small_agent, train
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from benchmark_app.frameworks.base import Learner, StopTraining
+from benchmark_app.settings import NumericsCfg
+from benchmark_app.workflows.device import apply_numerics
 
 
 def equal(left: list[torch.Tensor], right: list[torch.Tensor]) -> bool:
@@ -141,6 +143,28 @@ def test_writes_only_tensorboard_rows_one_per_iteration(
     losses = [tag for tag in log.Tags()["scalars"] if "loss" in tag.lower()]
     assert losses
     assert all(len(log.Scalars(tag)) == 3 for tag in losses)
+
+
+def test_how_torch_computes_is_ours_to_say(name: str, tmp_path: Path) -> None:
+    """A library may set threads, TF32 and precision when it is built; what we set then stays through training."""
+    ours = NumericsCfg(matmul_precision="highest", cudnn_tf32=False, cudnn_benchmark=False)
+    hooks = Hooks(PointEnv())
+    learner = build(name, tmp_path, hooks=hooks)
+    expected = apply_numerics(1, ours)
+    seen: list[tuple[int, str, bool, bool, bool]] = []
+
+    def look() -> None:
+        seen.append((torch.get_num_threads(), torch.get_float32_matmul_precision(), *flags()))
+
+    def flags() -> tuple[bool, bool, bool]:
+        cudnn = torch.backends.cudnn
+        return torch.backends.cuda.matmul.allow_tf32, cudnn.allow_tf32, cudnn.benchmark
+
+    hooks.on_rollout = hooks.on_iteration = look
+    learner.learn()
+    learner.close()
+    look()
+    assert set(seen) == {tuple(expected.values())}
 
 
 def test_a_launchers_world_size_is_ignored(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
