@@ -75,15 +75,15 @@ def table(
     Args:
         agent: The description.
         config: What it was translated to.
-        paths: For each parameter that has native settings of its own, their paths; the first is shown.
-        words: For each other parameter, what is done in its place.
+        paths: For each parameter that has native settings of its own, their paths.
+        words: What is done, for each parameter of which the first of its settings does not tell.
         short: The parameters that are not exact, with quality and reason.
     """
     rows = []
     for parameter in [*(field.name for field in dataclasses.fields(agent)), "seed"]:
         own = paths.get(parameter, ())
         own = (own,) if isinstance(own, str) else own
-        native = f"{own[0]}={get(config, own[0])}" if own else words.get(parameter, "")
+        native = words.get(parameter) or (f"{own[0]}={get(config, own[0])}" if own else "")
         quality, reason = short.get(parameter, ("exact", ""))
         rows.append(ParameterMapping(parameter=parameter, quality=quality, native=native, reason=reason, paths=own))
     return rows

@@ -78,11 +78,11 @@ def test_the_mapping_names_every_parameter_once_with_a_reason_where_not_exact(na
             assert row.native or row.quality == "unsupported", row
 
 
-def test_a_row_with_a_path_shows_what_the_configuration_holds_there(name: str) -> None:
+def test_a_row_shows_what_the_configuration_holds_or_says_in_words_what_is_done(name: str) -> None:
     for agent in agents_of(name):
         config = translation_of(name).translate(agent)
         for row in translation_of(name).mapping(agent):
-            if row.paths:
+            if row.paths and "=" in row.native and " " not in row.native.partition("=")[0]:
                 assert row.native == f"{row.paths[0]}={get(config, row.paths[0])}"
             for path in row.paths:
                 get(config, path)

@@ -175,12 +175,17 @@ def _ppo_mapping(agent: PPOAgent, words: dict[str, str]) -> list[ParameterMappin
         "algorithm": "stable_baselines3.PPO",
         "minibatches": f"batch_size=num_envs x {agent.rollout} / {agent.minibatches}",
         "schedule": "rate follows the KL divergence before every optimizer step" if adaptive else "rate kept",
+        "max_grad_norm": f"each network clipped to {agent.max_grad_norm} by itself",
         "desired_kl": f"rate aims at {agent.desired_kl}" if adaptive else "unused by a fixed schedule",
         "learn_noise_std": f"log_std.requires_grad={agent.learn_noise_std}",
         "normalize_observations": statistics,
         "normalize_values": "values are not normalised",
         "precision": "evaluate_actions under torch.autocast(bfloat16)" if agent.precision == "mixed" else "float32",
     }
+    if agent.clip_value_loss:
+        words["clip_value_loss"] = f"the larger of both errors, values clipped to {agent.clip} around those acted on"
+    if agent.normalize_advantage == "batch":
+        words["normalize_advantage"] = "over the whole rollout, by the buffer (normalize_advantage=False)"
     short: dict[str, tuple[MappingQuality, str]] = {}
     if agent.normalize_values:
         short["normalize_values"] = ("unsupported", "SB3 has no value normalisation")
