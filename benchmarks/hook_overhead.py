@@ -1,6 +1,6 @@
 """What the profiling hooks cost: switched on and off for alternate iterations of one training run.
 
-    python benchmarks/hook_overhead.py [--frameworks rsl_rl skrl sb3 rl_games] [--pairs 400] [--num-envs 64]
+    python benchmarks/hook_overhead.py [--frameworks rsl_rl skrl sb3 rl_games] [--pairs 900] [--num-envs 64]
 
 On: everything a real run does (step timing, episode accounting read out, journal line). Off: the library's loop steps
 the environment directly. Each pair's order is drawn at random; the ratio is taken pair by pair and its interval is a
@@ -117,7 +117,7 @@ def measure(framework: str, pairs: int, num_envs: int) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--frameworks", nargs="*", default=["rsl_rl", "skrl", "sb3", "rl_games"])
-    parser.add_argument("--pairs", type=int, default=400)
+    parser.add_argument("--pairs", type=int, default=900)
     parser.add_argument("--num-envs", type=int, default=64)
     parser.add_argument("--one", help=argparse.SUPPRESS)
     arguments = parser.parse_args()

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import sys
 from pathlib import Path
 from types import TracebackType
 
 from .events import Event
 
+# `PyDLL` calls keep the lock, unlike those of `CDLL`.
+_LIBC = ctypes.PyDLL(None, use_errno=True) if sys.platform == "linux" else None
 _ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+
+
+def _write(fd: int, data: memoryview) -> int:
+    """`os.write` without giving up the interpreter lock where that can be had.
+
+    A library's logging thread takes the lock whenever it is free, and keeps it for half a millisecond: more than all
+    that is written here in an iteration.
+    """
+    if _LIBC is None:
+        return os.write(fd, data)
+    written: int = _LIBC.write(fd, bytes(data), len(data))
+    if written < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return written
 
 
 class JournalWriter:
@@ -41,7 +60,7 @@ class JournalWriter:
         try:
             view = memoryview(line)
             while view:
-                view = view[os.write(self._fd, view) :]
+                view = view[_write(self._fd, view) :]
         except OSError:
             os.ftruncate(self._fd, self._end)
             raise

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark_app.journal import JournalTail, JournalWriter, merge, read_journal
+from benchmark_app.journal import JournalTail, JournalWriter, merge, read_journal, writer
 from benchmark_app.journal.events import KINDS, Extra, Failed, Finished, Phase, ResourceSample
 
 
@@ -65,10 +65,8 @@ def test_nothing_behind_an_unreadable_line_is_trusted(junk, tmp_path_factory):
 
 
 def test_a_line_that_does_not_fit_is_taken_back_whole(tmp_path, monkeypatch):
-    import os
-
     path = tmp_path / "a.jsonl"
-    real = os.write
+    real = writer._write
     with JournalWriter(path) as journal:
         journal.append(phase(1.0))
 
@@ -77,10 +75,10 @@ def test_a_line_that_does_not_fit_is_taken_back_whole(tmp_path, monkeypatch):
                 raise OSError(28, "No space left on device")
             return real(fd, bytes(data)[: len(data) // 2])
 
-        monkeypatch.setattr(os, "write", half)
+        monkeypatch.setattr(writer, "_write", half)
         with pytest.raises(OSError, match="No space"):
             journal.append(phase(2.0))
-        monkeypatch.setattr(os, "write", real)
+        monkeypatch.setattr(writer, "_write", real)
         journal.append(phase(3.0))
     assert read_journal(path) == ([phase(1.0), phase(3.0)], "")
 
