@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.conftest import FRAMEWORKS
+
 torch = pytest.importorskip("torch")
 
 pytestmark = [
@@ -11,7 +13,7 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("framework", ["rsl_rl", "skrl"])
+@pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_the_main_job_runs_on_cuda_and_measures_the_device_it_used(app, framework):
     small = ("num_envs=64", "agent.iterations=6", "play.episodes=20", "runtime.steps=200")
     code, _, err = app.run(f"framework={framework}", *small, timeout=280)
@@ -24,6 +26,24 @@ def test_the_main_job_runs_on_cuda_and_measures_the_device_it_used(app, framewor
         assert bundle.resources.gpu_mem_gb.peak > 0
         assert "0" in bundle.resources.devices
         assert len(bundle.hardware.gpu_devices) == torch.cuda.device_count()
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_every_library_computes_on_cuda_as_we_say(app, framework):
+    code, _, err = app.run(f"framework={framework}", "workflow=training", "agent.iterations=4", "device=cuda")
+    assert code == 0, err
+    extra = app.bundle("training").extra
+    assert (extra["matmul_precision"], extra["matmul_tf32"]) == ("highest", False)
+    assert (extra["cudnn_tf32"], extra["cudnn_benchmark"]) == (False, False)
+    assert (extra["gradient_steps_per_iteration"], extra["samples_per_minibatch"]) == (20, 256)
+
+
+@pytest.mark.parametrize("framework", [name for name in FRAMEWORKS if name != "rsl_rl"])
+def test_sac_runs_on_cuda(app, framework):
+    small = ("agent=sac", "agent.iterations=6", "play.episodes=20", "workflow=training")
+    code, _, err = app.run(f"framework={framework}", *small, "workflow.steps=[training,play]", "device=cuda")
+    assert code == 0, err
+    assert app.bundle("training").extra["gradient_steps_per_iteration"] == 16
 
 
 def test_a_device_index_beyond_the_last_is_refused(app):
