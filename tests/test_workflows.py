@@ -111,20 +111,23 @@ def test_gradient_steps_and_samples_are_counted_from_the_live_objects() -> None:
     counts = LiveCounts(SimpleNamespace(actor=actor, critic=critic, optimizers=optimizers))
     with torch.no_grad():
         critic(torch.zeros(100, 3))
-    assert not counts.any_step
+    assert counts.after_iteration() == {}
     for _ in range(5):
         critic(torch.zeros(32, 3)).sum().backward()
         optimizers[1].step()
-    assert counts.any_step
-    assert counts.detach() == {
+    assert counts.after_iteration() == {
         "gradient_steps_per_iteration": 5,
         "samples_per_minibatch": 32,
         "actor_parameters": 8,
         "critic_parameters": 21,
     }
+    assert counts.after_iteration() == {}
     critic(torch.zeros(64, 3)).sum().backward()
     optimizers[1].step()
-    assert counts.detach()["gradient_steps_per_iteration"] == 5
+    found = counts.after_iteration()
+    assert (found["gradient_steps_per_iteration"], found["samples_per_minibatch"]) == (1, 64)
+    optimizers[1].step()
+    assert counts.after_iteration() == {}, "two iterations are enough; the third is left alone"
 
 
 def test_numerics_are_set_over_what_a_library_left_and_read_back() -> None:

@@ -12,8 +12,8 @@ from benchmark_app.frameworks.base import Learner
 class LiveCounts:
     """Counts gradient steps and the samples in each while it is attached.
 
-    It slows the networks down a little, so that it is detached after the first iteration with gradient steps, which
-    lies in the warm-up.
+    It slows the networks down a little, so that it is detached after two iterations with gradient steps, which lie in
+    the warm-up. Off-policy, the first of the two may be the one in which learning starts, and count too few.
 
     Args:
         learner: The library's own objects.
@@ -23,6 +23,7 @@ class LiveCounts:
         self._learner = learner
         self._steps = [0] * len(learner.optimizers)
         self._samples: list[int] = []
+        self._left = 2
         self._handles: list[Any] = [
             optimizer.register_step_post_hook(lambda *_, index=index: self._step(index))
             for index, optimizer in enumerate(learner.optimizers)
@@ -38,26 +39,28 @@ class LiveCounts:
         if torch.is_grad_enabled():
             self._samples.append(batch.shape[0])
 
-    @property
-    def any_step(self) -> bool:
-        """Whether a gradient step was taken."""
-        return any(self._steps)
-
-    def detach(self) -> dict[str, int]:
-        """Stop counting.
+    def after_iteration(self) -> dict[str, int]:
+        """What one iteration did; empty where it learned nothing, and once two have been counted.
 
         Returns:
             `gradient_steps_per_iteration` (of the optimizer that stepped most), `samples_per_minibatch` (the largest),
             `actor_parameters` and `critic_parameters`.
         """
-        for handle in self._handles:
-            handle.remove()
-        return {
-            "gradient_steps_per_iteration": max(self._steps, default=0),
+        if not any(self._steps):
+            return {}
+        found = {
+            "gradient_steps_per_iteration": max(self._steps),
             "samples_per_minibatch": max(self._samples, default=0),
             "actor_parameters": _parameters(self._learner.actor),
             "critic_parameters": _parameters(self._learner.critic),
         }
+        self._steps = [0] * len(self._steps)
+        self._samples = []
+        self._left -= 1
+        if self._left == 0:
+            for handle in self._handles:
+                handle.remove()
+        return found
 
 
 def _parameters(network: torch.nn.Module) -> int:

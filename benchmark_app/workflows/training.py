@@ -38,14 +38,15 @@ def run(session: Session) -> None:
         early_stop = EarlyStop(settings.training.early_stop_success, settings.training.early_stop_window)
 
     def after(completed: int) -> None:
-        _note_counts(session, counts)
+        if counted := live.after_iteration():
+            session.extra(**counted)
         interval = settings.training.checkpoint_interval
         if interval and completed < budget and completed % interval == 0:
             _save(session, env, learner, f"iteration_{done + completed}", done + completed)
 
     recorder = TrainingRecorder(env, session.journal, session.link, early_stop, after)
     learner = _build(session, env, recorder, budget)
-    counts = [LiveCounts(learner)]
+    live = LiveCounts(learner)
     session.settle()
     frames = settings.num_envs * settings.agent.rollout
     warmup = settings.training.warmup_iterations
@@ -88,12 +89,6 @@ def _build(session: Session, env: TorchEnv, recorder: TrainingRecorder, budget: 
         typed = ", ".join(f"framework.native.{path}={value}" for path, value in leaves(settings.framework.native))
         text = " ".join(f"{type(error).__name__}: {error}".split())
         raise RefusedError(f"{typed}: {settings.framework.name} cannot be built with it ({text})") from error
-
-
-def _note_counts(session: Session, counts: list[LiveCounts]) -> None:
-    """After the first iteration with gradient steps, record what was counted and let the networks alone."""
-    if counts and counts[0].any_step:
-        session.extra(**counts.pop().detach())
 
 
 def _save(session: Session, env: TorchEnv, learner: Learner, stem: str, iteration: int) -> None:
