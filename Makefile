@@ -52,11 +52,12 @@ bench: install ## Measure our own overhead against bare engines and loops
 	$(BIN)/python benchmarks/adapter_overhead.py
 	$(BIN)/python benchmarks/first_result.py
 
-fairness: install ## Train the four libraries with three seeds, exact and stock, and write docs/fairness.md (half an hour)
+fairness: install ## Train the four libraries with three seeds, exact and stock, and write docs/fairness.md (10 minutes)
+	runs=outputs/fairness-$$(date +%Y%m%d-%H%M%S) && \
 	$(BIN)/python -m benchmark_app -m seed=1,2,3 agent.timeout_bootstrap=exact,stock \
 	  framework=rsl_rl,skrl,sb3,rl_games workflow=training 'workflow.steps=[training,play]' \
-	  device=cpu hydra.sweep.dir=outputs/fairness $(ARGS)
-	$(BIN)/python benchmarks/fairness.py outputs/fairness > docs/fairness.md
+	  device=cpu hydra.sweep.dir=$$runs $(ARGS) && \
+	$(BIN)/python benchmarks/fairness.py $$runs > $$runs/fairness.md && mv $$runs/fairness.md docs/fairness.md
 
 clean: ## Remove .venv and caches; results in outputs/ stay
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -1,6 +1,6 @@
 """Write docs/fairness.md from real runs: the four libraries side by side, and what still differs.
 
-    make fairness          # makes the runs (about half an hour on two cores), then the page
+    make fairness          # makes the runs (ten minutes on two cores), then the page
     python benchmarks/fairness.py SWEEP_DIR > docs/fairness.md
 
 Reads every training.json, play.json and agent_mapping.json below the sweep's folder; the runs are expected to vary
