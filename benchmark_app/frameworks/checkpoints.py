@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from .base import Checkpoint, CheckpointRefused
+from .base import Checkpoint, CheckpointRefused, Policy
 
 
 def save_atomically(path: Path, write: Callable[[Path], None]) -> Path:
@@ -95,6 +95,17 @@ def load_actor(path: Path, actor: torch.nn.Module, weights: Mapping[str, Any]) -
                 f"({name} is {shape} in the file, {needed_shape} here)"
             )
     actor.load_state_dict(weights)
+
+
+def as_policy(actor: Callable[[dict[str, torch.Tensor]], Any]) -> Policy:
+    """An actor, ready to play, as a deterministic policy: no gradients are kept."""
+
+    @torch.no_grad()
+    def act(obs: dict[str, torch.Tensor]) -> torch.Tensor:
+        actions: torch.Tensor = actor(obs)
+        return actions
+
+    return act
 
 
 @contextmanager

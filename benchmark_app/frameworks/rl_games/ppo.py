@@ -21,13 +21,13 @@ from torch.distributions import Normal
 
 from benchmark_app.frameworks.agent import PPOAgent
 from benchmark_app.frameworks.base import Checkpoint, Policy, TrainingHooks, TrainingRun
-from benchmark_app.frameworks.checkpoints import load_actor, read_checkpoint, refusing, save_atomically
+from benchmark_app.frameworks.checkpoints import as_policy, load_actor, read_checkpoint, refusing, save_atomically
 from benchmark_app.frameworks.mapping import Config
 from benchmark_app.frameworks.ppo_rules import adapted_rate, clip_each, mean_divergence
 from benchmark_app.frameworks.start import draw_weights, seed_everything
 
 from .networks import Actor, Critic, critic_group, share
-from .runner import VecEnv, box, load_runner, native_params, silence
+from .runner import VecEnv, box, load_runner, native_params
 
 if TYPE_CHECKING:
     from benchmark_app.envs.torch_env import TorchEnv
@@ -36,28 +36,21 @@ if TYPE_CHECKING:
 def policy(env: TorchEnv, config: Config, checkpoint: Checkpoint) -> Policy:
     """Load the actor of a checkpoint; its normalisation statistics are part of it and stay as they are."""
     weights = read_checkpoint(checkpoint, "rl_games", ("model",), env.device)["model"]
-    with silence():
-        model = (
-            ModelBuilder()
-            .load(native_params(config))
-            .build(
-                {
-                    "actions_num": env.action_space.shape[0],
-                    "input_shape": {"policy": (env.obs_groups_spec["policy"],)},
-                    "normalize_input": config["config"]["normalize_input"],
-                }
-            )
+    model = (
+        ModelBuilder()
+        .load(native_params(config))
+        .build(
+            {
+                "actions_num": env.action_space.shape[0],
+                "input_shape": {"policy": (env.obs_groups_spec["policy"],)},
+                "normalize_input": config["config"]["normalize_input"],
+            }
         )
+    )
     actor = Actor(model)
     load_actor(checkpoint.path, actor, share(weights, actor.places))
     actor.to(env.device).eval()
-
-    @torch.no_grad()
-    def act(obs: dict[str, torch.Tensor]) -> torch.Tensor:
-        actions: torch.Tensor = actor(obs)
-        return actions
-
-    return act
+    return as_policy(actor)
 
 
 def _select(groups: tuple[str, ...], obs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -82,9 +75,8 @@ class PPOLearner:
             "minibatch_size": env.num_envs * run.agent.rollout // run.agent.minibatches,
             "seq_length": 1,  # of recurrent networks, yet it must divide the samples of any other
         }
-        with silence():
-            self.runner = load_runner(run, vec_env, decided)
-            self.agent = _Agent(hooks, run.agent, self.runner.params)
+        self.runner = load_runner(run, vec_env, decided)
+        self.agent = _Agent(hooks, run.agent, self.runner.params)
         self.runner.algo_factory.register_builder(self.runner.algo_name, lambda **_: self.agent)
         self._model = self.agent.model
         self.actor, self.critic, self.optimizers = self.agent.actor, self.agent.critic, (self.agent.optimizer,)
@@ -103,8 +95,7 @@ class PPOLearner:
 
     def learn(self) -> None:
         """Run `Runner.run_train`, which trains the agent it is given."""
-        with silence():
-            self.runner.run_train({})
+        self.runner.run_train({})
 
     def save(self, stem: Path) -> Path:
         """Write `stem` + ".pth"."""

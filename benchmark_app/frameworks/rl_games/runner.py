@@ -1,10 +1,8 @@
-"""What PPO and SAC share: rl_games' `Runner`, a `TorchEnv` as its vectorised environment, and silence."""
+"""What PPO and SAC share: rl_games' `Runner`, and a `TorchEnv` as its vectorised environment."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,13 +18,6 @@ if TYPE_CHECKING:
     from benchmark_app.envs.torch_env import TorchEnv
 
 _ENV = "benchmark_app"
-
-
-@contextmanager
-def silence() -> Iterator[None]:
-    """Keep what rl_games prints from stdout."""
-    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
-        yield
 
 
 def load_runner(run: TrainingRun, vec_env: VecEnv, decided: Mapping[str, Any]) -> Runner:

@@ -18,11 +18,11 @@ from torch import nn
 
 from benchmark_app.frameworks.agent import SACAgent
 from benchmark_app.frameworks.base import Checkpoint, Policy, TrainingHooks, TrainingRun
-from benchmark_app.frameworks.checkpoints import load_actor, read_checkpoint, refusing, save_atomically
+from benchmark_app.frameworks.checkpoints import as_policy, load_actor, read_checkpoint, refusing, save_atomically
 from benchmark_app.frameworks.mapping import Config
 from benchmark_app.frameworks.start import draw_weights, seed_everything
 
-from .runner import VecEnv, box, load_runner, native_params, silence
+from .runner import VecEnv, box, load_runner, native_params
 
 if TYPE_CHECKING:
     from benchmark_app.envs.torch_env import TorchEnv
@@ -34,30 +34,23 @@ _OPTIMIZERS = ("actor_optimizer", "critic_optimizer", "log_alpha_optimizer")
 def policy(env: TorchEnv, config: Config, checkpoint: Checkpoint) -> Policy:
     """Load the actor of a checkpoint; its normalisation statistics stay as they are."""
     content = read_checkpoint(checkpoint, "rl_games", _PARTS, env.device)
-    with silence():
-        model = (
-            ModelBuilder()
-            .load(native_params(config))
-            .build(
-                {
-                    "obs_dim": env.obs_groups_spec["policy"],
-                    "action_dim": env.action_space.shape[0],
-                    "actions_num": env.action_space.shape[0],
-                    "input_shape": (env.obs_groups_spec["policy"],),
-                    "normalize_input": config["config"]["normalize_input"],
-                }
-            )
+    model = (
+        ModelBuilder()
+        .load(native_params(config))
+        .build(
+            {
+                "obs_dim": env.obs_groups_spec["policy"],
+                "action_dim": env.action_space.shape[0],
+                "actions_num": env.action_space.shape[0],
+                "input_shape": (env.obs_groups_spec["policy"],),
+                "normalize_input": config["config"]["normalize_input"],
+            }
         )
+    )
     actor = _Actor(model)
     load_actor(checkpoint.path, actor, _actor_weights(content))
     actor.to(env.device).eval()
-
-    @torch.no_grad()
-    def act(obs: dict[str, torch.Tensor]) -> torch.Tensor:
-        actions: torch.Tensor = actor(obs)
-        return actions
-
-    return act
+    return as_policy(actor)
 
 
 class SACLearner:
@@ -75,9 +68,8 @@ class SACLearner:
         decided: dict[str, Any] = {"max_epochs": -1, "torch_compile": False}
         if run.agent.target_entropy is not None:
             decided["target_entropy_coef"] = -run.agent.target_entropy / env.action_space.shape[0]
-        with silence():
-            self.runner = load_runner(run, vec_env, decided)
-            self.agent = _Agent(hooks, run, self.runner.params)
+        self.runner = load_runner(run, vec_env, decided)
+        self.agent = _Agent(hooks, run, self.runner.params)
         self.runner.algo_factory.register_builder(self.runner.algo_name, lambda **_: self.agent)
         networks = self.agent.model.sac_network
         self.actor, self.critic = _Actor(self.agent.model), networks.critic
@@ -96,13 +88,12 @@ class SACLearner:
 
     def learn(self) -> None:
         """Run `Runner.run_train`, which trains the agent it is given."""
-        with silence(), suppress(_BudgetReached):
+        with suppress(_BudgetReached):
             self.runner.run_train({})
 
     def save(self, stem: Path) -> Path:
         """Write `stem` + ".pth"; the temperature, which rl_games forgets to save, is in it."""
-        with silence():
-            state = {**self.agent.get_full_state_weights(), "log_alpha": self.agent.log_alpha.detach()}
+        state = {**self.agent.get_full_state_weights(), "log_alpha": self.agent.log_alpha.detach()}
         return save_atomically(stem.with_name(stem.name + ".pth"), lambda path: torch.save(state, path))
 
     def close(self) -> None:

@@ -26,7 +26,7 @@ from tensordict import TensorDict
 from benchmark_app.envs.state import TorchEnvState
 from benchmark_app.frameworks.agent import Agent
 from benchmark_app.frameworks.base import Checkpoint, Policy, TrainingHooks, TrainingRun
-from benchmark_app.frameworks.checkpoints import load_actor, read_checkpoint, refusing, save_atomically
+from benchmark_app.frameworks.checkpoints import as_policy, load_actor, read_checkpoint, refusing, save_atomically
 from benchmark_app.frameworks.mapping import Config
 from benchmark_app.frameworks.registry import single_process
 from benchmark_app.frameworks.start import seed_everything
@@ -53,13 +53,7 @@ def policy(env: TorchEnv, agent: Agent, config: Config, checkpoint: Checkpoint) 
     actor = MLPModel(example, {"actor": ["policy"]}, "actor", env.action_space.shape[0], **settings)
     load_actor(checkpoint.path, actor, weights)
     actor.to(env.device).eval()
-
-    @torch.no_grad()
-    def act(obs: dict[str, torch.Tensor]) -> torch.Tensor:
-        actions: torch.Tensor = actor(obs)
-        return actions
-
-    return act
+    return as_policy(actor)
 
 
 class _Learner:
@@ -73,7 +67,7 @@ class _Learner:
         critic_group = "critic" if "critic" in env.obs_groups_spec else "policy"
         config["obs_groups"] = {"actor": ["policy"], "critic": [critic_group]}
         vec_env = _VecEnv(env, hooks.env_step, exact=exact)
-        with single_process(), open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+        with single_process():
             self.runner = _Runner(vec_env, config, log_dir=str(run.log_dir), device=str(env.device))
         self.runner.logger.git_status_repos = []
         algorithm = self.runner.alg

@@ -11,7 +11,7 @@ from stable_baselines3.common.logger import configure
 
 from benchmark_app.frameworks.agent import Agent
 from benchmark_app.frameworks.base import Checkpoint, Policy, TrainingHooks, TrainingRun
-from benchmark_app.frameworks.checkpoints import load_actor, refusing, save_atomically
+from benchmark_app.frameworks.checkpoints import as_policy, load_actor, refusing, save_atomically
 from benchmark_app.frameworks.mapping import Config
 from benchmark_app.frameworks.start import seed_everything
 
@@ -40,13 +40,7 @@ def policy(env: TorchEnv, agent: Agent, config: Config, checkpoint: Checkpoint) 
     actor = player.networks()[0]
     load_actor(checkpoint.path, actor, actor.own(content["policy"]))
     player.to(env.device).set_training_mode(False)
-
-    @torch.no_grad()
-    def act(obs: dict[str, torch.Tensor]) -> torch.Tensor:
-        actions: torch.Tensor = player.mean_actions(obs)
-        return actions
-
-    return act
+    return as_policy(player.mean_actions)
 
 
 class _Learner:

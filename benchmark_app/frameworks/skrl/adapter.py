@@ -8,7 +8,7 @@ import torch
 
 from benchmark_app.frameworks.agent import Agent
 from benchmark_app.frameworks.base import Checkpoint, CheckpointRefused, Policy, TrainingHooks, TrainingRun
-from benchmark_app.frameworks.checkpoints import load_actor, read_checkpoint, refusing
+from benchmark_app.frameworks.checkpoints import as_policy, load_actor, read_checkpoint, refusing
 from benchmark_app.frameworks.mapping import Config
 from benchmark_app.frameworks.start import seed_everything
 
@@ -41,13 +41,7 @@ def policy(env: TorchEnv, agent: Agent, config: Config, checkpoint: Checkpoint) 
     load_actor(checkpoint.path, actor, content["policy"])
     actor.to(env.device).eval()
     normalize = _normalisation(env, config, checkpoint, content)
-
-    @torch.no_grad()
-    def act(obs: dict[str, torch.Tensor]) -> torch.Tensor:
-        actions: torch.Tensor = actor.mean(normalize(obs["policy"]))
-        return actions
-
-    return act
+    return as_policy(lambda obs: actor.mean(normalize(obs["policy"])))
 
 
 def _normalisation(env: TorchEnv, config: Config, checkpoint: Checkpoint, content: Config) -> torch.nn.Module:
