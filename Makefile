@@ -48,6 +48,7 @@ schema: install ## Write docs/bundle-1.4.schema.json anew
 
 bench: install ## Measure our own overhead against bare engines and loops
 	$(BIN)/python benchmarks/env_overhead.py
+	$(BIN)/python benchmarks/guard_overhead.py
 	$(BIN)/python benchmarks/hook_overhead.py
 	$(BIN)/python benchmarks/adapter_overhead.py
 	$(BIN)/python benchmarks/first_result.py

@@ -13,11 +13,12 @@ from typing import Any
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from benchmark_app.compose import HYDRA_ERRORS, HYDRA_VERSION, OPEN, conf_dir, explain
+from benchmark_app.compose import HYDRA_ERRORS, HYDRA_VERSION, OPEN, explain
 from benchmark_app.config import agent_and_framework, no_adapter
 from benchmark_app.frameworks.agent import Agent
 from benchmark_app.frameworks.mapping import ParameterMapping, leaves, native_problems, overridden, override
 from benchmark_app.frameworks.registry import load_translation
+from benchmark_app.places import conf_dir
 from benchmark_app.refusal import refuse
 from benchmark_app.settings import FrameworkCfg, SettingError
 

@@ -101,6 +101,16 @@ def _recover(arguments: list[str]) -> int:
     return max(recover(Path(argument)) for argument in arguments)
 
 
+def _replay(arguments: list[str]) -> int:
+    from benchmark_app.replay import replay
+
+    if len(arguments) != 1 or arguments[0].startswith("-"):
+        return _usage("replay DUMP", "Take the failing step of a NaN dump again, on the CPU.", arguments)
+    if "" in arguments:
+        return refuse("replay '': give the path of a dump")
+    return replay(Path(arguments[0]))
+
+
 def _agents(arguments: list[str]) -> int:
     from benchmark_app.agents import agents
 
@@ -113,4 +123,9 @@ def _usage(form: str, what: str, arguments: list[str]) -> int:
     return 0 if asked else REFUSED
 
 
-VERBS: dict[str, Callable[[list[str]], int]] = {"validate": _validate, "recover": _recover, "agents": _agents}
+VERBS: dict[str, Callable[[list[str]], int]] = {
+    "validate": _validate,
+    "recover": _recover,
+    "replay": _replay,
+    "agents": _agents,
+}

@@ -27,6 +27,7 @@ from benchmark_app import config
 from benchmark_app.config import unknown_key
 from benchmark_app.launch.application import run
 from benchmark_app.launch.run_directory import HydraRecord
+from benchmark_app.places import conf_dir
 from benchmark_app.refusal import refuse
 from benchmark_app.settings import GROUPS, SettingError, Settings
 
@@ -36,13 +37,6 @@ HYDRA_ERRORS = (HydraException, OmegaConfBaseException, SettingError, OSError, V
 # Settings that hold whatever keys are put into them; Hydra would want a `+` before each.
 OPEN = ("framework.native.", "admission.rename")
 NAMED_GROUPS = ("workflow", "framework", "task", "physics", "rendering", "profiling")
-
-
-def conf_dir() -> Path:
-    """Return the folder of the configuration: beside the package in a checkout, inside it in a wheel."""
-    package = Path(__file__).resolve().parent
-    inside = package / "conf"
-    return inside if inside.is_dir() else package.parent / "conf"
 
 
 def run_application(arguments: list[str]) -> int:

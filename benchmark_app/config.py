@@ -41,6 +41,7 @@ class _Root:
     num_envs: int
     device: str
     threads: int
+    nan_guard: bool
     checkpoint: str | None
     task: Any
     workflow: Any

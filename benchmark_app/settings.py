@@ -191,6 +191,7 @@ class Settings:
     num_envs: int
     device: str
     threads: int
+    nan_guard: bool
     checkpoint: str | None
     admission: AdmissionCfg
     numerics: NumericsCfg

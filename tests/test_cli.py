@@ -154,7 +154,7 @@ def test_a_missing_package_is_named_with_the_way_to_get_it(monkeypatch):
 def settings(*overrides):
     from hydra import compose, initialize_config_dir
 
-    from benchmark_app.compose import conf_dir
+    from benchmark_app.places import conf_dir
 
     with initialize_config_dir(str(conf_dir()), version_base="1.3"):
         composed = compose("config", overrides=list(overrides))

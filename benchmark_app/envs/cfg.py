@@ -28,6 +28,11 @@ class EnvCfg:
     episode_length_s: float
 
     @property
+    def description(self) -> str:
+        """What the robot is to do, in one sentence; what a policy that takes language is told. The name by default."""
+        return self.name
+
+    @property
     def control_dt(self) -> float:
         """Control step [s]."""
         return self.physics_dt * self.decimation

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import torch
 
@@ -55,6 +57,23 @@ def bad_rows(tensor: torch.Tensor) -> list[int]:
     finite = torch.isfinite(tensor.detach()).reshape(len(tensor), -1).all(1)
     rows: list[int] = (~finite).nonzero().flatten().tolist()
     return rows
+
+
+def find_suspects(tensors: Mapping[str, torch.Tensor]) -> dict[str, list[int]]:
+    """Bad rows of every tensor `[N, …]` that has some, in the order given. Reads the device."""
+    return {name: bad for name, tensor in tensors.items() if (bad := bad_rows(tensor))}
+
+
+def step_error(suspects: Mapping[str, list[int]], unsound: str) -> ValueError | RuntimeError:
+    """The error of a failing step. The first suspect is blamed, so give the cause before its consequences.
+
+    Args:
+        suspects: Bad rows by tensor.
+        unsound: What is wrong with the engine; empty when nothing is.
+    """
+    for name, rows in suspects.items():
+        return ValueError(f"{name} not finite in {name_rows(rows)}" + (f"; {unsound}" if unsound else ""))
+    return RuntimeError(unsound)
 
 
 def checked_rows(env_ids: object, num_envs: int) -> np.ndarray:

@@ -79,3 +79,63 @@ def judge_first(rows: wp.array[wp.bool], observations: wp.array2d[wp.float32], r
         for i in range(observations.shape[1]):
             if not wp.isfinite(observations[row, i]):
                 report[rows.shape[0] + RESTART] = 1.0
+
+
+# What is done to frozen rows, when autoreset is off.
+
+
+@wp.kernel(enable_backward=False)  # type: ignore[untyped-decorator]
+def rest(frozen: wp.array[wp.bool], values: wp.array2d[wp.float32]):  # type: ignore[no-untyped-def]
+    """Nothing acts on a frozen row, whatever number it was given."""
+    row = wp.tid()
+    if frozen[row]:
+        for i in range(values.shape[1]):
+            values[row, i] = 0.0
+
+
+@wp.kernel(enable_backward=False)  # type: ignore[untyped-decorator]
+def keep(frozen: wp.array[wp.bool], live: wp.array2d[wp.float32], kept: wp.array2d[wp.float32]):  # type: ignore[no-untyped-def]
+    """Remember the rows that still move."""
+    row = wp.tid()
+    if not frozen[row]:
+        for i in range(live.shape[1]):
+            kept[row, i] = live[row, i]
+
+
+@wp.kernel(enable_backward=False)  # type: ignore[untyped-decorator]
+def settle(frozen: wp.array[wp.bool], kept: wp.array2d[wp.float32], live: wp.array2d[wp.float32]):  # type: ignore[no-untyped-def]
+    """Remember the rows that still move, and put back what is remembered of the others."""
+    row = wp.tid()
+    for i in range(live.shape[1]):
+        if frozen[row]:
+            live[row, i] = kept[row, i]
+        else:
+            kept[row, i] = live[row, i]
+
+
+@wp.kernel(enable_backward=False)  # type: ignore[untyped-decorator]
+def silence(frozen: wp.array[wp.bool], reward: wp.array[wp.float32], terminated: wp.array[wp.bool]):  # type: ignore[no-untyped-def]
+    """No reward and no second end, before the step is judged."""
+    row = wp.tid()
+    if frozen[row]:
+        reward[row] = 0.0
+        terminated[row] = False
+
+
+@wp.kernel(enable_backward=False)  # type: ignore[untyped-decorator]
+def freeze(  # type: ignore[no-untyped-def]
+    frozen: wp.array[wp.bool],
+    steps: wp.array[wp.int64],
+    truncated: wp.array[wp.bool],
+    finished: wp.array[wp.bool],
+    report: wp.array[wp.float32],
+):
+    """Take back from frozen rows the step that was counted, and freeze those that have just finished."""
+    row = wp.tid()
+    if frozen[row]:
+        steps[row] = steps[row] - wp.int64(1)
+        truncated[row] = False
+        finished[row] = False
+        report[row] = 0.0
+    elif finished[row]:
+        frozen[row] = True

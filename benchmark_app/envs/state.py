@@ -21,7 +21,9 @@ class TorchEnvState:
         reward: `[N]`, of the step just taken.
         terminated: bool `[N]`, ended by the task's own rules. Never set together with `truncated`.
         truncated: bool `[N]`, ended by the time limit.
-        info: `steps` int64 `[N]`: control steps taken in the current episode (0 for a row just reset).
+        info: `steps` int64 `[N]`: control steps taken in the current episode (0 for a row just reset). With autoreset
+            off `frozen` bool `[N]`: rows whose end an earlier state told and that nobody has reset. Where the
+            environment `produces_completion_receipts`, `completion`: the step's `CompletionToken`.
         final_observation: Observation groups as they were before the reset, valid in the rows of `final_mask`;
             None when no row finished.
         final_mask: bool `[N]`, rows whose `final_observation` is valid; None when no row finished.

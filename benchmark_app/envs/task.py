@@ -80,6 +80,14 @@ class TaskHooks(ABC):
             Joint positions and velocities, each `[N, D]`; only those of `rows` are used.
         """
 
+    def task_state(self) -> dict[str, torch.Tensor]:
+        """Buffers of the task's own that a later step depends on, by name, each with N rows; empty by default.
+
+        A task that keeps its previous action, say, names it here. The tensors are the live ones: they are copied
+        when the training state is exported, and written in place when one is imported.
+        """
+        return {}
+
     def episode_success(self, state: TorchEnvState, env_ids: torch.Tensor) -> torch.Tensor | None:
         """Whether the episodes that just finished in rows `env_ids` `[K]` succeeded, bool `[K]`.
 

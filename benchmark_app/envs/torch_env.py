@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import torch
-import warp as wp
 
 from benchmark_app.physics.base import SimBackend, name_rows
 
 from .cfg import EnvCfg
-from .checks import HostReport, bad_rows, checked_rows, require_tensor
+from .checks import checked_rows, find_suspects, require_tensor, step_error
+from .device_side import DeviceSide
 from .episodes import EpisodeLog, Episodes, stream_seed
-from .kernels import begin_episodes, judge_first, judge_step
+from .playback import Playback
+from .receipts import ReceiptCheck
 from .state import TorchEnvState
-from .task import TaskHooks
+from .training_state import VERSION, check_training_state, export_tensors, import_tensors
 
 if TYPE_CHECKING:
     from gymnasium.spaces import Box
 
+    from .nan_guard import NanGuard
 
-class TorchEnv(TaskHooks):
+_NO_ROWS = np.zeros(0, dtype=np.int64)
+
+
+class TorchEnv(DeviceSide, Playback):
     """N environments stepped together, with SAME_STEP autoreset.
 
     A step runs in this order: `apply_action`, the engine, `update_state`, the time limit, one host read, the reset of
@@ -49,68 +55,15 @@ class TorchEnv(TaskHooks):
             raise ValueError(f"num_envs={num_envs}: the engine simulates {backend.num_envs} rows")
         if torch.device(device).type != backend.device.type:
             raise ValueError(f"device={device}: the engine is on {backend.device}")
-        self._cfg = cfg
-        self._backend = backend
-        self._num_envs = num_envs
-        self._device = backend.device
-        self._on_cpu = backend.device.type == "cpu"
+        super().__init__(cfg, backend)
         self._state: TorchEnvState | None = None
-        self._autoreset = True
         self._closed = False
-        self._log = EpisodeLog(capacity=max(65536, num_envs))
-        self._waiting = np.zeros(0, dtype=np.int64)
-        self._just_reset = self._waiting
+        self._waiting = _NO_ROWS  # what the frozen rows' mask says, for the host
+        self._just_reset = _NO_ROWS
+        self._log = self._new_log()
+        self._receipts = ReceiptCheck() if self.produces_completion_receipts else None
         self._action_shape = (num_envs, self.num_actions)
-        wp.init()
-        with torch.inference_mode(False):  # a library may step under inference mode now and without it later
-            self._allocate()
         self.seed(0)
-        self._run_step: Any = None
-        self._run_restart: Any = None
-
-    def _allocate(self) -> None:
-        """Everything that lives as long as the environment, always updated in place."""
-        n, device = self._num_envs, self._device
-        widths = [self.num_actions, len(self._backend.joint_names), *self.obs_groups_spec.values(), 1]
-        # All that must be finite, one after the other, so that one pass can judge it.
-        self._judged = torch.zeros(n * sum(widths), device=device)
-        actions, control, *groups, reward = torch.split(self._judged, [n * width for width in widths])
-        self._actions = actions.view(self._action_shape)
-        self.control = control.view(n, -1)
-        self._flags = torch.zeros(2, n, dtype=torch.bool, device=device)
-        self._steps = torch.zeros(n, dtype=torch.int64, device=device)
-        obs = {name: group.view(n, -1) for name, group in zip(self.obs_groups_spec, groups, strict=True)}
-        self._work = TorchEnvState(obs, reward, self._flags[0], self._flags[1], {"steps": self._steps})
-        self._views = [reward, self._work.terminated, *obs.values()]
-        self._returns = torch.zeros(n, device=device)
-        self._rows = torch.zeros(n, dtype=torch.bool, device=device)  # finished, or to be reset
-        self._seed = torch.zeros(1, dtype=torch.int32, device=device)
-        self._episode = torch.zeros(n, dtype=torch.int32, device=device)
-        self._uniform = torch.zeros(n, self.num_reset_randoms, device=device)
-        self._tally = torch.zeros(3, n, dtype=torch.float64, device=device)  # length, return, number of the episode
-        # What the host reads each step: whether each row finished, then the alarms, 0 when all is well.
-        self._report = torch.zeros(n + 3, device=device)
-        self._host = HostReport(self._report, num_envs=n)
-
-    @property
-    def device(self) -> torch.device:
-        """Device of every tensor."""
-        return self._device
-
-    @property
-    def cfg(self) -> EnvCfg:
-        """Task settings."""
-        return self._cfg
-
-    @property
-    def backend(self) -> SimBackend:
-        """The engine."""
-        return self._backend
-
-    @property
-    def num_envs(self) -> int:
-        """Rows N."""
-        return self._num_envs
 
     @property
     def state(self) -> TorchEnvState | None:
@@ -133,24 +86,106 @@ class TorchEnv(TaskHooks):
 
     @property
     def produces_completion_receipts(self) -> bool:
-        """Whether a step returns before the engine is done; False: outputs are ordered when `step` returns."""
+        """Whether a step returns before the engine is done; False: outputs are ordered when `step` returns.
+
+        True: every step's `state.info["completion"]` is a `CompletionToken` to wait for before another stream reads.
+        """
         return self._backend.capabilities.completion_receipts
 
     def get_backend_runtime_diagnostics(self) -> dict[str, Any]:
-        """Plain-JSON facts about the engine. Cold path."""
-        return {
-            "backend_type": type(self._backend).__name__,
-            "available": True,
-            "diagnostics": self._backend.diagnostics(),
-        }
+        """Plain-JSON facts about the engine: `available` with `diagnostics`, or why not. Cold path."""
+        facts: dict[str, Any] = {"backend_type": type(self._backend).__name__, "available": not self._closed}
+        if self._closed:
+            return facts | {"unavailable_reason": "the environment is closed"}
+        try:
+            return facts | {"diagnostics": self._backend.diagnostics()}
+        except Exception as error:  # whatever keeps an engine from telling must not end a run
+            return facts | {"available": False, "unavailable_reason": f"{type(error).__name__}: {error}"}
 
     def set_autoreset(self, enabled: bool) -> None:
         """Reset finished rows within the step (the default), or leave them to the caller.
 
-        Without autoreset the returned observations are the terminal ones, `final_observation` stays None, and the
-        finished rows must be passed to `reset` before the next step.
+        Without autoreset the returned observations are the terminal ones and `final_observation` stays None. A row
+        that ended is frozen from the next step on until it is passed to `reset`: whatever its action, it stays in the
+        state it ended in, shows its terminal observation, gets reward 0, and is neither counted nor flagged again;
+        `state.info["frozen"]` tells these rows. After switching autoreset on, they must be reset before the next step.
+
+        Raises:
+            RuntimeError: The environment is closed.
         """
+        self._require_open()
         self._autoreset = enabled
+        if self._state is not None:
+            self._prepare()
+
+    def set_nan_guard(self, guard: NanGuard | None) -> None:
+        """Have a guard remember the last steps on the device, and dump them when a step fails; None: no guard.
+
+        Finding what is wrong costs the guard nothing: it is told by the environment's own verdict.
+
+        Raises:
+            RuntimeError: The environment is closed.
+        """
+        self._require_open()
+        if guard is not None:
+            guard.bind(self)
+        self._guard = guard
+        self._runners.clear()  # its launch is part of what is recorded
+        if self._state is not None:
+            self._prepare()
+
+    def export_training_state(self) -> dict[str, Any]:
+        """Everything a later step depends on, random numbers included, in plain data and copies on the CPU. Cold path.
+
+        Episodes that finished and were not drained yet are no part of it.
+
+        Returns:
+            `version`, `num_envs`, `autoreset`, and the tensors by name in `env`, `backend` and `task`.
+
+        Raises:
+            RuntimeError: The environment is closed or has no state yet.
+            ValueError: The last autoreset gave an observation that is not finite.
+        """
+        self._require_open()
+        if self._state is None:
+            raise RuntimeError("export_training_state() before init_state(): no row has an episode yet")
+        _, alarms = self._host.read()
+        if any(alarms.tolist()):
+            self._raise_alarm()
+        return {
+            "version": VERSION,
+            "num_envs": self._num_envs,
+            "autoreset": self._autoreset,
+            "env": export_tensors(self._carried()),
+            "backend": self._backend.export_state(),
+            "task": export_tensors(self.task_state()),
+        }
+
+    def import_training_state(self, state: Mapping[str, Any]) -> None:
+        """Continue from an exported state: bitwise the same where `backend.capabilities.exact_state`. Cold path.
+
+        Episodes not drained yet are forgotten. A state that is refused changes nothing.
+
+        Args:
+            state: What `export_training_state` gave in an environment of the same task, engine and size.
+
+        Raises:
+            TypeError, ValueError: It is not; the message names the key.
+            RuntimeError: The environment is closed.
+        """
+        self._require_open()
+        sections = {"env": self._carried(), "backend": self._backend.export_state(), "task": self.task_state()}
+        check_training_state(state, self._num_envs, sections)
+        self._autoreset = state["autoreset"]
+        self._prepare()
+        import_tensors(self._carried(), state["env"])
+        import_tensors(self.task_state(), state["task"])
+        self._backend.import_state(state["backend"])
+        self._frozen.adopt()
+        self._report.zero_()
+        self._waiting, self._just_reset = state["env"]["frozen"].numpy().nonzero()[0], _NO_ROWS
+        self._log = self._new_log()
+        self._state = self._with_info(self._snapshot())
 
     def seed(self, seed: int) -> None:
         """Number the episodes anew, for training; it changes rows when they are reset next.
@@ -218,15 +253,17 @@ class TorchEnv(TaskHooks):
             TypeError: `actions` is not a float32 tensor.
             ValueError: `actions` has the wrong shape or device; or an action, control, observation or reward is not
                 finite (the message names the tensor and the rows).
-            RuntimeError: The environment is closed or has no state yet, finished rows were not reset (with autoreset
-                off), or the engine lost correctness.
+            RuntimeError: The environment is closed or has no state yet, autoreset was switched on while rows were
+                frozen, or the engine lost correctness or did not give the completion receipt it promised.
         """
-        if self._closed or self._state is None or len(self._waiting):
+        if self._closed or self._state is None or (len(self._waiting) and self._autoreset):
             self._refuse_step()
         require_tensor("actions", actions, self._action_shape, self._device)
         if actions.requires_grad:
             raise ValueError("actions: expected no gradients; pass actions.detach()")
         self._actions.copy_(actions)
+        if self._receipts is not None:
+            self._withdraw_receipt()
         self._run_step()
         finished, alarms = self._host.read()
         if any(alarms.tolist()):  # NaN is true
@@ -235,7 +272,9 @@ class TorchEnv(TaskHooks):
         state = self._snapshot()
         if len(rows):
             self._finish_rows(state, rows)
-        state.info["steps"] = self._steps.clone()
+        self._with_info(state)
+        if self._receipts is not None:
+            state.info["completion"] = self._receipts.accept(self._backend.receipt())
         self._state = state
         return state
 
@@ -247,69 +286,17 @@ class TorchEnv(TaskHooks):
 
     # The lifecycle.
 
-    def _step_body(self) -> None:
-        work, backend, control = self._work, self._backend, self.control
-        chosen = self.apply_action(self._actions, work)
-        if chosen is not control:
-            require_tensor("control", chosen, tuple(control.shape), self._device)
-            control.copy_(chosen)
-        backend.step(control)
-        self._require_in_place(self.update_state(work))
-        self.launch(
-            judge_step,
-            self._num_envs,
-            self._judged,
-            work.reward,
-            work.terminated,
-            self._episode,
-            backend.fault.view(1),
-            self._cfg.max_episode_steps,
-            self._steps,
-            self._returns,
-            work.truncated,
-            self._rows,
-            self._tally,
-            self._report,
-        )
-
-    def _restart_body(self) -> None:
-        self.launch(
-            begin_episodes,
-            self._num_envs,
-            self._rows,
-            self._seed,
-            self._episode,
-            self._steps,
-            self._returns,
-            self._uniform,
-        )
-        self._backend.reset_rows(self._rows, *self.initial_state(self._rows, self._uniform))
-        self.observe(self._work)
-        self._require_in_place(self._work)
-        for group in self._work.obs.values():
-            self.launch(judge_first, self._num_envs, self._rows, group, self._report)
-
-    def launch(self, kernel: Any, dim: int, *args: torch.Tensor | float | bool) -> None:
-        """Launch a Warp kernel of `dim` threads; torch tensors among its arguments are passed by reference."""
-        inputs = [wp.from_torch(arg) if isinstance(arg, torch.Tensor) else arg for arg in args]
-        wp.launch(kernel, dim=dim, inputs=inputs, device=str(self._device))
-
-    def _runner(self, body: Callable[[], None]) -> Callable[[], None]:
-        """What runs a body: one recorded graph where task and engine allow it."""
-        run = self._backend.record(body) if vars(type(self)).get("recordable") else body
-        if self._on_cpu:
-            return run
-
-        def run_on_torch_stream() -> None:
-            with wp.ScopedStream(wp.stream_from_torch(torch.cuda.current_stream(self._device))):
-                run()
-
-        return run_on_torch_stream
-
     def _snapshot(self) -> TorchEnvState:
         """A copy of the private state, the caller's to keep; without `steps`, which a reset may still change."""
         work = self._work
         return TorchEnvState(self._copy_obs(), work.reward.clone(), work.terminated.clone(), work.truncated.clone())
+
+    def _with_info(self, state: TorchEnvState) -> TorchEnvState:
+        """Fill in the `info` of a snapshot."""
+        state.info["steps"] = self._steps.clone()
+        if not self._autoreset:  # rows of the mask that carry no flag: their end was told before
+            state.info["frozen"] = self._frozen.mask & ~(state.terminated | state.truncated)
+        return state
 
     def _copy_obs(self) -> dict[str, torch.Tensor]:
         return {name: group.clone() for name, group in self._work.obs.items()}
@@ -321,7 +308,7 @@ class TorchEnv(TaskHooks):
             env_ids = env_ids.to(self._device, non_blocking=True)
         self._log.append(rows, self._tally.index_select(1, env_ids), self.episode_success(self._work, env_ids))
         if not self._autoreset:
-            self._waiting = rows
+            self._waiting = np.union1d(self._waiting, rows)
             return
         state.final_observation, state.final_mask = state.obs, self._rows.clone()
         self._run_restart()
@@ -330,30 +317,30 @@ class TorchEnv(TaskHooks):
 
     def _reset_now(self, rows: np.ndarray) -> TorchEnvState:
         """Reset outside a step. The result is judged at once, since nothing here is in a hurry."""
-        if self._run_restart is None:
-            self._run_step, self._run_restart = self._runner(self._step_body), self._runner(self._restart_body)
+        self._prepare()
         self._rows.zero_()
         self._rows[torch.from_numpy(rows).to(self._device)] = True
         self._flags.zero_()
         self._work.reward.zero_()
+        self._frozen.thaw(self._rows)
         self._run_restart()
         self._waiting = np.setdiff1d(self._waiting, rows)
-        state = self._snapshot()
-        state.info["steps"] = self._steps.clone()
-        for name, obs in state.obs.items():
-            if bad := bad_rows(obs):
-                self._report.zero_()
-                raise ValueError(f"observation '{name}' not finite in {name_rows(bad)} after a reset")
+        state = self._with_info(self._snapshot())
+        suspects = find_suspects({f"observation '{name}'": obs for name, obs in state.obs.items()})
+        for name, bad in suspects.items():
+            self._report.zero_()
+            self._fail(ValueError(f"{name} not finite in {name_rows(bad)} after a reset"), suspects)
         self._state = state
         return state
 
-    def _require_in_place(self, state: TorchEnvState) -> None:
-        found = [state.reward, state.terminated, *state.obs.values()]
-        if len(found) != len(self._views) or any(a is not b for a, b in zip(found, self._views, strict=True)):
-            raise ValueError(
-                "update_state and observe must fill state.obs, state.reward and state.terminated in place; "
-                "a tensor was replaced"
-            )
+    def _withdraw_receipt(self) -> None:
+        """A receipt of an earlier step must not pass for this one's; a state the caller holds keeps its own."""
+        if self._state is not None and "completion" in self._state.info:
+            info = {key: value for key, value in self._state.info.items() if key != "completion"}
+            self._state = replace(self._state, info=info)
+
+    def _new_log(self) -> EpisodeLog:
+        return EpisodeLog(capacity=max(65536, self._num_envs))
 
     def _require_open(self) -> None:
         if self._closed:
@@ -363,19 +350,26 @@ class TorchEnv(TaskHooks):
         self._require_open()
         if self._state is None:
             raise RuntimeError("step() before init_state(): no row has an episode yet")
-        raise RuntimeError(f"{name_rows(self._waiting.tolist())} finished and must be reset before the next step")
+        raise RuntimeError(
+            f"{name_rows(self._waiting.tolist())} ended while autoreset was off and must be reset before the next step"
+        )
 
-    def _raise_alarm(self) -> None:
+    def _raise_alarm(self) -> NoReturn:
         """Say which tensor is to blame. In the order of the step, so that the cause is named, not its consequence."""
         restart_failed = float(self._report[-1]) != 0.0
         self._report[self._num_envs :].zero_()
         if restart_failed:
-            raise ValueError(f"an observation was not finite after the reset of {name_rows(self._just_reset.tolist())}")
+            rows = self._just_reset.tolist()
+            error = ValueError(f"an observation was not finite after the reset of {name_rows(rows)}")
+            self._fail(error, {"observations after a reset": rows})
         unsound = self._backend.describe_fault() if float(self._backend.fault) != 0.0 else ""
-        suspects = {"actions": self._actions, "control": self.control}
-        suspects |= {f"observation '{name}'": obs for name, obs in self._work.obs.items()}
-        suspects["reward"] = self._work.reward
-        for name, tensor in suspects.items():
-            if bad := bad_rows(tensor):
-                raise ValueError(f"{name} not finite in {name_rows(bad)}" + (f"; {unsound}" if unsound else ""))
-        raise RuntimeError(unsound)
+        tensors = {"actions": self._actions, "control": self.control}
+        tensors |= {f"observation '{name}'": obs for name, obs in self._work.obs.items()}
+        suspects = find_suspects(tensors | {"reward": self._work.reward})
+        self._fail(step_error(suspects, unsound), suspects)
+
+    def _fail(self, error: Exception, suspects: dict[str, list[int]]) -> NoReturn:
+        """Raise, once the guard has written down what led to it."""
+        if self._guard is not None and (note := self._guard.dump(self, str(error), suspects)):
+            error.add_note(note)
+        raise error

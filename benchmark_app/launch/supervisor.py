@@ -171,6 +171,7 @@ class Supervisor:
             "settings": self._settings.to_plain(),
             "journal": str(self._directory.journal(f"{name}.worker")),
             "checkpoint": checkpoint,
+            "directory": str(self._directory.path),
             "checkpoints": str(self._directory.path / CHECKPOINTS),
             "logs": str(self._directory.path / LOGS),
             "profiled": profiled,

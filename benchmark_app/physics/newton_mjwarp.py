@@ -11,7 +11,9 @@ Written against newton 1.8 and warp 1.19. The traps it steps around:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 import newton
@@ -20,8 +22,34 @@ import torch
 import warp as wp
 from newton.solvers import SolverMuJoCo
 
-from .base import BackendCapabilities, SceneSpec, SimBackend, name_rows
+from .base import RECEIPT_VERSION, BackendCapabilities, CompletionToken, SceneSpec, SimBackend, name_rows
 from .newton_kernels import fault_names, latch_faults, read_joints, write_efforts, write_rows
+from .newton_playback import playback_model, state_layout, state_snapshot
+from .playback import EnvPlayCapabilities, PhysicsStateLayout
+
+INTEGRATION_STATE = (
+    *("time", "qpos", "qvel", "act", "history", "qacc_warmstart", "ctrl", "qfrc_applied", "xfrc_applied"),
+    *("eq_active", "mocap_pos", "mocap_quat", "userdata"),
+)
+"""What MuJoCo says a step depends on (`mjSTATE_INTEGRATION`), by the names of `mujoco_warp.Data`."""
+
+_instances = count()
+
+
+@dataclass(frozen=True)
+class EventReceipt(CompletionToken):
+    """Receipt for work on a CUDA device.
+
+    Attributes:
+        event: Recorded behind the step's last work.
+    """
+
+    event: torch.cuda.Event
+
+    def wait_before_read(self, stream: torch.cuda.Stream | None = None) -> None:
+        """Have a stream wait for the event; see `CompletionToken.wait_before_read`."""
+        super().wait_before_read(stream)
+        (torch.cuda.current_stream() if stream is None else stream).wait_event(self.event)
 
 
 class NewtonMjwarpBackend(SimBackend):
@@ -39,7 +67,9 @@ class NewtonMjwarpBackend(SimBackend):
             than one degree of freedom.
     """
 
-    capabilities = BackendCapabilities(devices=("cpu", "cuda"), row_reset=True, deterministic=True, graph_replay=True)
+    capabilities = BackendCapabilities(
+        devices=("cpu", "cuda"), row_reset=True, deterministic=True, graph_replay=True, exact_state=True
+    )
 
     def __init__(
         self,
@@ -60,6 +90,7 @@ class NewtonMjwarpBackend(SimBackend):
         self._closed = False
         self._recording = False
         self._own_graphs: tuple[Callable[[], None], Callable[[], None]] | None = None
+        self._producer_id, self._receipts = f"newton_mjwarp:{next(_instances)}", count()
 
         robot = newton.ModelBuilder()
         SolverMuJoCo.register_custom_attributes(robot)
@@ -80,6 +111,11 @@ class NewtonMjwarpBackend(SimBackend):
         )
         # The kernels would print a line per row and step; `fault` reports the same once, and stops the run.
         self._solver.mjw_model.opt.warn_overflow = 0
+        self.capabilities = replace(
+            type(self).capabilities,
+            completion_receipts=self.device.type == "cuda",
+            exact_state=not self._solver.enable_sleeping,  # trees asleep keep more than the integration state
+        )
         self._state, self._control = model.state(), model.control()
         self._observables = self._solver.observables({self._solver.ObservableKind.OVERFLOW})
 
@@ -130,12 +166,9 @@ class NewtonMjwarpBackend(SimBackend):
         try:
             if device.is_cuda:  # load every kernel before capturing, then undo what running them did
                 torch.cuda.synchronize(self.device)
-                joints = wp.clone(self._joint_q), wp.clone(self._joint_qd)
+                before = self.export_state()
                 body()
-                wp.copy(self._joint_q, joints[0])
-                wp.copy(self._joint_qd, joints[1])
-                self._solver.reset(self._state, flags=0)
-                wp.synchronize_device(device)
+                self.import_state(before)
             with wp.ScopedCapture(device=device) as capture:
                 body()
         finally:
@@ -148,6 +181,29 @@ class NewtonMjwarpBackend(SimBackend):
             wp.capture_launch(graph, stream=wp.stream_from_torch(torch.cuda.current_stream(self.device)))
 
         return replay
+
+    def receipt(self) -> CompletionToken | None:
+        """On CUDA an event on torch's current stream; see `SimBackend.receipt`."""
+        if not self.capabilities.completion_receipts:
+            return None
+        event = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        event.record(torch.cuda.current_stream(self.device))
+        return EventReceipt(RECEIPT_VERSION, self._producer_id, next(self._receipts), event)
+
+    def export_state(self) -> dict[str, torch.Tensor]:
+        """Joint state, MuJoCo's integration state (warm start among it) and the faults so far of every row."""
+        wp.synchronize_device(self._model.device)
+        return {name: tensor.cpu().clone() for name, tensor in self._carried().items()}
+
+    def import_state(self, state: Mapping[str, torch.Tensor]) -> None:
+        """Continue exactly where `export_state` was called; see `SimBackend.import_state`."""
+        wp.synchronize_device(self._model.device)  # Warp and torch may launch on streams of their own
+        for name, tensor in self._carried().items():
+            tensor.copy_(state[name])
+        self._fault.copy_((state["faults"] != 0).any())
+        wp.synchronize_device(self._model.device)
+        self._read_joints()
+        wp.synchronize_device(self._model.device)
 
     @property
     def fault(self) -> torch.Tensor:
@@ -196,6 +252,13 @@ class NewtonMjwarpBackend(SimBackend):
             self._closed = True
             self._own_graphs = None
             del self._solver, self._observables
+
+    def _carried(self) -> dict[str, torch.Tensor]:
+        """Views of everything a later step depends on. Newton's joint state is what it writes MuJoCo's from."""
+        data = self._solver.mjw_data
+        arrays = {name: getattr(data, name) for name in INTEGRATION_STATE}
+        arrays |= {"joint_q": self._joint_q, "joint_qd": self._joint_qd, "faults": self._row_faults}
+        return {name: wp.to_torch(array) for name, array in arrays.items() if array.size}
 
     def _record_own_graphs(self) -> tuple[Callable[[], None], Callable[[], None]]:
         """Graphs for callers that record none of their own, on fixed copies of the arguments."""
@@ -250,6 +313,28 @@ class NewtonMjwarpBackend(SimBackend):
                 outputs=[self._joint_pos, self._joint_vel],
                 device=self._model.device,
             )
+
+    play_capabilities = EnvPlayCapabilities(supports_physics_state_playback=True)
+
+    def get_physics_state_snapshot(self, time: np.ndarray) -> np.ndarray:
+        """Time and joint state of every row; see `SimBackend.get_physics_state_snapshot`."""
+        return state_snapshot(time, self.joint_pos, self.joint_vel)
+
+    def get_physics_state_layout(self) -> PhysicsStateLayout:
+        """The columns of a snapshot."""
+        return state_layout(self.joint_names)
+
+    def get_playback_model(self, env_index: int | None = None) -> Any:
+        """A new `newton.Model` of one environment; all have the same."""
+        return playback_model(self._spec, str(self.device))
+
+    def get_playback_mocap_state(self, env_index: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        """Two empty arrays: a scene with mocap bodies is refused at construction."""
+        return np.zeros((0, 3)), np.zeros((0, 4))
+
+    def get_scene_visual_model_file(self) -> str | None:
+        """The MJCF file."""
+        return self._spec.mjcf
 
 
 def _engine_order(robot: Any, spec: SceneSpec) -> list[int]:

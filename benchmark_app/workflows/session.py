@@ -97,6 +97,16 @@ class Session:
             env = make_env(settings.task, settings.physics.name, settings.num_envs, device, physics)
             self._env = env
             require_names(settings, env)
+            if settings.nan_guard:
+                from benchmark_app.envs.nan_guard import NanGuard
+
+                guard = NanGuard(
+                    Path(self._spec["directory"]),
+                    physics=settings.physics.name,
+                    physics_settings=physics,
+                    on_dump=lambda path: self.extra(nan_dump=str(path)),
+                )
+                env.set_nan_guard(guard)
         with self._phases.phase("first_step"):
             import torch
 

@@ -50,6 +50,11 @@ class CartpoleCfg(EnvCfg):
     reward_cart_velocity: float = -0.01
     reward_pole_velocity: float = -0.005
 
+    @property
+    def description(self) -> str:
+        """What the robot is to do, in one sentence."""
+        return "Push the cart so that the pole on it stays upright."
+
     def problems(self) -> list[str]:
         """Every setting that cannot work, as `key=value: what is allowed`."""
         found = super().problems()

@@ -23,6 +23,7 @@ class Glider(SimBackend):
         self.joint_pos = torch.zeros(num_envs, 1)
         self.joint_vel = torch.zeros(num_envs, 1)
         self.closed = 0
+        self.receipts = []  # what the coming steps give, for tests that promise them
         self._fault = torch.zeros(())
 
     def step(self, effort):
@@ -39,6 +40,9 @@ class Glider(SimBackend):
 
     def describe_fault(self):
         return "the glider broke in row 1"
+
+    def receipt(self):
+        return self.receipts.pop(0) if self.receipts else None
 
     def diagnostics(self):
         return {"num_envs": self.num_envs}
@@ -58,11 +62,11 @@ class GliderEnv(TorchEnv):
     num_reset_randoms = 1
     reports_success = True
 
-    def __init__(self, num_envs=3, *, steps=4, limit=100.0):
+    def __init__(self, num_envs=3, *, steps=4, limit=100.0, backend=None):
         cfg = EnvCfg(
             name="glider", module="", gym_id="Glider-v0", physics_dt=0.5, decimation=2, episode_length_s=float(steps)
         )
-        super().__init__(cfg, Glider(num_envs), num_envs)
+        super().__init__(cfg, backend or Glider(num_envs), num_envs)
         self.limit = limit
         self.spoil = {}
         self.reward_value = torch.zeros(num_envs)
@@ -108,6 +112,31 @@ class GliderEnv(TorchEnv):
 
     def episode_success(self, state, env_ids):
         return state.truncated[env_ids] if self.reports_success else None
+
+
+class MindfulGliderEnv(GliderEnv):
+    """The same with a memory: half of the last action comes on top of the effort, and stands in the observation."""
+
+    def __init__(self, num_envs=3, **kwargs):
+        super().__init__(num_envs, **kwargs)
+        self.last = torch.zeros(num_envs, 1)
+
+    def apply_action(self, actions, state):
+        super().apply_action(actions, state)
+        self.control.add_(self.last, alpha=0.5)
+        self.last.copy_(actions)
+        return self.control
+
+    def observe(self, state):
+        super().observe(state)
+        state.obs["critic"].copy_(self.last)
+
+    def initial_state(self, rows, uniform):
+        self.last.masked_fill_(rows.unsqueeze(1), 0.0)
+        return super().initial_state(rows, uniform)
+
+    def task_state(self):
+        return {"last": self.last}
 
 
 def started(num_envs=3, **kwargs):

@@ -3,6 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from benchmark_app.tasks.cartpole import Cfg
+
+from benchmark_app.envs.make import make_env
+from benchmark_app.envs.nan_guard import NanGuard
 
 from .doubles import Glider, GliderEnv, nan_in, started
 
@@ -138,9 +142,23 @@ def test_a_closed_environment_says_so_and_closes_once():
     env.close()
     env.close()
     assert env.backend.closed == 1
-    for use in (lambda: env.step(torch.zeros(3, 1)), env.reset, env.init_state):
+    uses = [
+        lambda: env.step(torch.zeros(3, 1)),
+        env.reset,
+        env.init_state,
+        env.export_training_state,
+        lambda: env.import_training_state({}),
+        lambda: env.set_autoreset(False),
+        lambda: env.set_nan_guard(None),
+    ]
+    for use in uses:
         with pytest.raises(RuntimeError, match="the environment is closed"):
             use()
+    assert env.get_backend_runtime_diagnostics() == {
+        "backend_type": "Glider",
+        "available": False,
+        "unavailable_reason": "the environment is closed",
+    }
 
 
 def test_an_engine_of_another_size_or_device_is_refused():
@@ -164,3 +182,89 @@ def test_the_public_facts():
         "available": True,
         "diagnostics": {"num_envs": 3},
     }
+
+
+def test_an_engine_that_cannot_tell_of_itself_is_marked_unavailable():
+    env = started(3)
+    env.backend.diagnostics = lambda: 1 / 0
+    assert env.get_backend_runtime_diagnostics() == {
+        "backend_type": "Glider",
+        "available": False,
+        "unavailable_reason": "ZeroDivisionError: division by zero",
+    }
+
+
+class Witness:
+    """Stands where a NaN guard stands, and writes down what it is told."""
+
+    def __init__(self, note=""):
+        self.note = note
+        self.bound = []
+        self.before_steps = []
+        self.dumped = []
+
+    def bind(self, env):
+        self.bound.append(env)
+
+    def before(self, env):
+        self.before_steps.append((env.backend.joint_pos.clone(), env.control.clone()))
+
+    def dump(self, env, reason, suspects):
+        self.dumped.append((reason, suspects))
+        return self.note
+
+
+def test_a_guard_sees_every_step_before_the_engine_moves_until_it_is_taken_off():
+    env, guard = GliderEnv(3), Witness()
+    env.set_nan_guard(guard)
+    env.init_state()
+    start = env.state.obs["critic"].clone()
+    env.step(torch.ones(3, 1))
+    assert guard.bound == [env]
+    ((joint_pos, control),) = guard.before_steps
+    assert torch.equal(joint_pos, start)
+    assert control.tolist() == [[1.0]] * 3
+    env.set_nan_guard(None)
+    env.step(torch.ones(3, 1))
+    assert len(guard.before_steps) == 1
+
+
+def test_a_guard_is_told_of_everything_bad_in_the_order_of_the_step():
+    env, guard = started(3), Witness("written to a folder")
+    env.set_nan_guard(guard)
+    env.spoil = {"reward": nan_in(2), "critic": nan_in(0)}
+    env.backend.fault.fill_(1.0)
+    reason = "observation 'critic' not finite in row 0; the glider broke in row 1"
+    with pytest.raises(ValueError, match=f"^{reason}") as raised:
+        env.step(torch.zeros(3, 1))
+    assert guard.dumped == [(reason, {"observation 'critic'": [0], "reward": [2]})]
+    assert raised.value.__notes__ == ["written to a folder"]
+
+
+def test_a_guard_is_told_of_an_unsound_engine_and_of_a_bad_reset():
+    env, guard = started(3), Witness()
+    env.set_nan_guard(guard)
+    env.backend.fault.fill_(1.0)
+    with pytest.raises(RuntimeError, match="the glider broke"):
+        env.step(torch.zeros(3, 1))
+    env.spoil = {"observe": nan_in(1)}
+    with pytest.raises(ValueError, match="after a reset"):
+        env.reset()
+    assert guard.dumped == [
+        ("the glider broke in row 1", {}),
+        ("observation 'policy' not finite in row 1 after a reset", {"observation 'policy'": [1]}),
+    ]
+
+
+@pytest.mark.engine
+def test_a_guard_put_on_and_taken_off_between_recorded_steps_is_part_of_just_those(tmp_path):
+    env, guard = make_env(Cfg(), "newton_mjwarp", 3), NanGuard(tmp_path)
+    env.init_state()
+    env.step(torch.zeros(3, 1))
+    env.set_nan_guard(guard)
+    for _ in range(2):
+        env.step(torch.zeros(3, 1))
+    env.set_nan_guard(None)
+    env.step(torch.zeros(3, 1))
+    assert guard._count.tolist() == [2, 2, 2]
+    assert env.state.info["steps"].tolist() == [4, 4, 4]

@@ -150,16 +150,3 @@ def test_stepping_under_inference_mode_and_later_without_it():
         env.step(torch.ones(3, 1))
     env.step(torch.ones(3, 1))
     assert len(mixed.drain_episodes()) == len(plain.drain_episodes()) == 15
-
-
-def test_without_autoreset_finished_rows_wait_for_the_caller():
-    env = started(3, steps=9)
-    env.set_autoreset(False)
-    state = push(env, 0.0, 200.0, 0.0)
-    assert state.terminated.tolist() == [False, True, False]
-    assert state.final_observation is None
-    assert state.obs["policy"][1, 1] == 200.0
-    with pytest.raises(RuntimeError, match="row 1 finished and must be reset"):
-        push(env, 0.0, 0.0, 0.0)
-    env.reset(torch.tensor([1]))
-    assert push(env, 0.0, 0.0, 0.0).info["steps"].tolist() == [2, 1, 2]

@@ -222,7 +222,7 @@ def test_debugging_a_worker_marks_the_bundle(app):
 
 
 def test_the_configuration_ships_with_the_package():
-    from benchmark_app.compose import conf_dir
+    from benchmark_app.places import conf_dir
 
     assert (conf_dir() / "config.yaml").is_file()
     assert (Path(ROOT) / "conf").samefile(conf_dir())

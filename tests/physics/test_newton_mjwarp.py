@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import mujoco
 import newton
 import pytest
 import torch
@@ -13,6 +14,7 @@ from newton.solvers import SolverMuJoCo
 
 from benchmark_app.physics import make_backend
 from benchmark_app.physics.base import SceneSpec
+from benchmark_app.physics.newton_mjwarp import INTEGRATION_STATE
 
 pytestmark = pytest.mark.engine
 
@@ -197,3 +199,103 @@ def test_diagnostics_are_plain_json_and_closing_twice_is_harmless():
     assert facts["contacts"] is False
     backend.close()
     backend.close()
+
+
+RAIL_END = (torch.tensor([3.9, 0.3]), torch.tensor([2.0, 0.0]))
+
+
+def against_the_end_of_the_rail():
+    """A state in which the constraint solver works in every row."""
+    backend = build()
+    pos, vel = (value.expand(N, 2).contiguous() for value in RAIL_END)
+    backend.reset_rows(torch.ones(N, dtype=torch.bool), pos, vel)
+    run(backend, pushes(20))
+    assert (backend._solver.mjw_data.nefc.numpy() == 1).all()
+    return backend
+
+
+def pushes(steps):
+    forces = torch.zeros(steps, N, 2)
+    forces[..., 0] = torch.linspace(20.0, 400.0, N)
+    return forces
+
+
+@pytest.mark.parametrize("spec", [pytest.param(CARTPOLE, id="cartpole"), pytest.param(FALLING, id="in_contact")])
+def test_an_imported_state_continues_bitwise_in_an_engine_with_another_past(spec):
+    backend, other = build(spec), build(spec)
+    assert backend.capabilities.exact_state
+    run(backend, efforts(70, spec))
+    run(other, efforts(13, spec, seed=3))
+    other.import_state(backend.export_state())
+    assert torch.equal(joints(other), joints(backend))
+    sequence = efforts(100, spec, seed=1)
+    assert torch.equal(run(other, sequence), run(backend, sequence))
+
+
+def test_an_imported_state_continues_bitwise_while_a_constraint_is_active_and_not_without_its_warm_start():
+    backend = against_the_end_of_the_rail()
+    exported = backend.export_state()
+    assert exported["qacc_warmstart"].any()
+    warm, cold = build(), build()
+    warm.import_state(exported)
+    cold.import_state(exported | {"qacc_warmstart": torch.zeros_like(exported["qacc_warmstart"])})
+    assert torch.equal(joints(cold), joints(warm))
+    expected = run(backend, pushes(50))
+    assert torch.equal(run(warm, pushes(50)), expected)
+    assert not torch.equal(run(cold, pushes(50)), expected)
+
+
+def test_joints_in_another_order_are_imported_too():
+    turned = replace(CARTPOLE, joints=("hinge", "slider"))
+    backend, other = build(turned), build(turned)
+    run(backend, efforts(20, turned))
+    other.import_state(backend.export_state())
+    assert torch.equal(joints(other), joints(backend))
+
+
+def test_the_exported_state_is_all_that_mujoco_integrates_from_and_has_a_row_for_every_environment():
+    backend = build()
+    exported = backend.export_state()
+    assert all(len(tensor) == N for tensor in exported.values())
+    own = {"joint_q", "joint_qd", "faults"}
+    assert exported.keys() - own <= set(INTEGRATION_STATE)
+    integrated = sum(tensor[0].numel() for name, tensor in exported.items() if name not in own)
+    everything = int(mujoco.mjtState.mjSTATE_INTEGRATION)
+    assert integrated == mujoco.mj_stateSize(backend._solver.mj_model, everything)
+    assert len(INTEGRATION_STATE) == everything.bit_count() - 1, "all but the state of plugins"
+
+
+def test_a_cpu_engine_promises_no_receipt():
+    backend = build()
+    assert not backend.capabilities.completion_receipts
+    assert backend.receipt() is None
+
+
+def test_a_receipt_on_cuda_has_the_reading_stream_wait_for_its_event(monkeypatch):
+    class Event:
+        def record(self, stream):
+            self.stream = stream
+
+    class Stream:
+        def __init__(self):
+            self.waits = []
+
+        def wait_event(self, event):
+            self.waits.append(event)
+
+    current, reading = Stream(), Stream()
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device=None: current)
+    backend, other = build(), build()
+    for engine in (backend, other):
+        engine.capabilities = replace(engine.capabilities, completion_receipts=True)
+    first, second = backend.receipt(), backend.receipt()
+    assert first.event.stream is current
+    assert (first.sequence, second.sequence) == (0, 1)
+    assert first.producer_id == second.producer_id != other.receipt().producer_id
+    first.wait_before_read(reading)
+    second.wait_before_read()
+    assert reading.waits == [first.event]
+    assert current.waits == [second.event]
+    with pytest.raises(RuntimeError, match="version 9"):
+        replace(first, version=9).wait_before_read(reading)

@@ -1,0 +1,208 @@
+"""What a `TorchEnv` keeps on the device, and what a step and a reset launch there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+import warp as wp
+
+from benchmark_app.physics.base import SimBackend
+
+from .cfg import EnvCfg
+from .checks import HostReport, require_tensor
+from .frozen import FrozenRows
+from .kernels import begin_episodes, judge_first, judge_step
+from .state import TorchEnvState
+from .task import TaskHooks
+from .training_state import export_tensors, import_tensors
+
+if TYPE_CHECKING:
+    from .nan_guard import NanGuard
+    from .torch_env import TorchEnv
+
+
+class DeviceSide(TaskHooks):
+    """The part of a `TorchEnv` that may be recorded: its tensors, always updated in place, and the bodies using them.
+
+    Args:
+        cfg: Task settings.
+        backend: The engine.
+
+    Attributes:
+        control: Joint efforts `[N, D]`, for `apply_action` to fill.
+    """
+
+    def __init__(self, cfg: EnvCfg, backend: SimBackend) -> None:
+        self._cfg = cfg
+        self._backend = backend
+        self._num_envs = backend.num_envs
+        self._device = backend.device
+        self._on_cpu = backend.device.type == "cpu"
+        self._autoreset = True
+        self._guard: NanGuard | None = None
+        # What runs a step and a restart, by autoreset; recorded when first needed.
+        self._runners: dict[bool, tuple[Callable[[], None], Callable[[], None]]] = {}
+        self._run_step: Any = None
+        self._run_restart: Any = None
+        wp.init()
+        with torch.inference_mode(False):  # a library may step under inference mode now and without it later
+            self._allocate()
+
+    def _allocate(self) -> None:
+        n, device = self._num_envs, self._device
+        widths = [self.num_actions, len(self._backend.joint_names), *self.obs_groups_spec.values(), 1]
+        # All that must be finite, one after the other, so that one pass can judge it.
+        self._judged = torch.zeros(n * sum(widths), device=device)
+        actions, control, *groups, reward = torch.split(self._judged, [n * width for width in widths])
+        self._actions = actions.view(n, self.num_actions)
+        self.control = control.view(n, -1)
+        self._flags = torch.zeros(2, n, dtype=torch.bool, device=device)
+        self._steps = torch.zeros(n, dtype=torch.int64, device=device)
+        obs = {name: group.view(n, -1) for name, group in zip(self.obs_groups_spec, groups, strict=True)}
+        self._work = TorchEnvState(obs, reward, self._flags[0], self._flags[1], {"steps": self._steps})
+        self._views = [reward, self._work.terminated, *obs.values()]
+        self._returns = torch.zeros(n, device=device)
+        self._rows = torch.zeros(n, dtype=torch.bool, device=device)  # finished, or to be reset
+        self._seed = torch.zeros(1, dtype=torch.int32, device=device)
+        self._episode = torch.zeros(n, dtype=torch.int32, device=device)
+        self._uniform = torch.zeros(n, self.num_reset_randoms, device=device)
+        self._tally = torch.zeros(3, n, dtype=torch.float64, device=device)  # length, return, number of the episode
+        # What the host reads each step: whether each row finished, then the alarms, 0 when all is well.
+        self._report = torch.zeros(n + 3, device=device)
+        self._host = HostReport(self._report, num_envs=n)
+        self._frozen = FrozenRows(self)
+
+    @property
+    def device(self) -> torch.device:
+        """Device of every tensor."""
+        return self._device
+
+    @property
+    def cfg(self) -> EnvCfg:
+        """Task settings."""
+        return self._cfg
+
+    @property
+    def backend(self) -> SimBackend:
+        """The engine."""
+        return self._backend
+
+    @property
+    def num_envs(self) -> int:
+        """Rows N."""
+        return self._num_envs
+
+    def launch(self, kernel: Any, dim: int, *args: torch.Tensor | float | bool) -> None:
+        """Launch a Warp kernel of `dim` threads; torch tensors among its arguments are passed by reference."""
+        inputs = [wp.from_torch(arg) if isinstance(arg, torch.Tensor) else arg for arg in args]
+        wp.launch(kernel, dim=dim, inputs=inputs, device=str(self._device))
+
+    def _carried(self) -> dict[str, torch.Tensor]:
+        """Everything a later step depends on but the engine and the task's own buffers."""
+        work = self._work
+        return {
+            "actions": self._actions,
+            "control": self.control,
+            **{f"observation.{name}": group for name, group in work.obs.items()},
+            "reward": work.reward,
+            "terminated": work.terminated,
+            "truncated": work.truncated,
+            "steps": self._steps,
+            "returns": self._returns,
+            "frozen": self._frozen.mask,
+            "seed": self._seed,
+            "episode": self._episode,
+        }
+
+    def _prepare(self) -> None:
+        """Have what runs a step and a restart at hand, recorded where task and engine allow it."""
+        if self._autoreset not in self._runners:
+            # An engine may run a body once to record it. It undoes that for itself only.
+            live = self._carried() | {"rows": self._rows, "report": self._report}
+            live |= {f"task.{name}": tensor for name, tensor in self.task_state().items()}
+            before = export_tensors(live)
+            self._runners[self._autoreset] = self._runner(self._step_body), self._runner(self._restart_body)
+            import_tensors(live, before)
+            if self._guard is not None:
+                self._guard.clear()
+        self._run_step, self._run_restart = self._runners[self._autoreset]
+
+    def _runner(self, body: Callable[[], None]) -> Callable[[], None]:
+        """What runs a body: one recorded graph where task and engine allow it."""
+        run = self._backend.record(body) if vars(type(self)).get("recordable") else body
+        if self._on_cpu:
+            return run
+
+        def run_on_torch_stream() -> None:
+            with wp.ScopedStream(wp.stream_from_torch(torch.cuda.current_stream(self._device))):
+                run()
+
+        return run_on_torch_stream
+
+    def _step_body(self) -> None:
+        work, backend, control = self._work, self._backend, self.control
+        frozen = None if self._autoreset else self._frozen
+        if frozen is not None:
+            frozen.rest(self._actions)
+        chosen = self.apply_action(self._actions, work)
+        if chosen is not control:
+            require_tensor("control", chosen, tuple(control.shape), self._device)
+            control.copy_(chosen)
+        if frozen is not None:
+            frozen.rest(control)
+        if self._guard is not None:
+            self._guard.before(cast("TorchEnv", self))
+        backend.step(control)
+        if frozen is not None:
+            frozen.put_back()
+        self._require_in_place(self.update_state(work))
+        if frozen is not None:
+            frozen.silence()
+            frozen.settle()
+        self.launch(
+            judge_step,
+            self._num_envs,
+            self._judged,
+            work.reward,
+            work.terminated,
+            self._episode,
+            backend.fault.view(1),
+            self._cfg.max_episode_steps,
+            self._steps,
+            self._returns,
+            work.truncated,
+            self._rows,
+            self._tally,
+            self._report,
+        )
+        if frozen is not None:
+            frozen.freeze()
+
+    def _restart_body(self) -> None:
+        self.launch(
+            begin_episodes,
+            self._num_envs,
+            self._rows,
+            self._seed,
+            self._episode,
+            self._steps,
+            self._returns,
+            self._uniform,
+        )
+        self._backend.reset_rows(self._rows, *self.initial_state(self._rows, self._uniform))
+        self.observe(self._work)
+        self._require_in_place(self._work)
+        if not self._autoreset:
+            self._frozen.settle()
+        for group in self._work.obs.values():
+            self.launch(judge_first, self._num_envs, self._rows, group, self._report)
+
+    def _require_in_place(self, state: TorchEnvState) -> None:
+        found = [state.reward, state.terminated, *state.obs.values()]
+        if len(found) != len(self._views) or any(a is not b for a, b in zip(found, self._views, strict=True)):
+            raise ValueError(
+                "update_state and observe must fill state.obs, state.reward and state.terminated in place; "
+                "a tensor was replaced"
+            )

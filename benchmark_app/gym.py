@@ -1,0 +1,158 @@
+"""Every task of `conf/task/` as an environment of Gymnasium. Importing this module registers them.
+
+    import gymnasium
+    import benchmark_app.gym
+
+    gymnasium.make("Cartpole-Direct-v0", max_effort=50.0)
+    gymnasium.make_vec("Cartpole-Direct-v0", num_envs=8, device="cuda:0")
+
+The settings of a task's file are the keyword arguments of its registration, so that `make` replaces any of them, and
+`env.spec` tells all. torch and the engine are imported when an environment is made, not before.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+import yaml
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from benchmark_app.config import unknown_key
+from benchmark_app.places import conf_dir
+from benchmark_app.settings import SettingError, task_cfg_class
+
+if TYPE_CHECKING:
+    from gymnasium.vector import AutoresetMode
+
+    from benchmark_app.envs.cfg import EnvCfg
+    from benchmark_app.envs.gymnasium_envs import TorchSingleEnv, TorchVectorEnv
+    from benchmark_app.envs.torch_env import TorchEnv
+
+ENTRY_POINT = f"{__name__}:make_single_env"
+VECTOR_ENTRY_POINT = f"{__name__}:make_vector_env"
+
+
+def register_tasks(folder: Path | None = None) -> list[str]:
+    """Register the tasks of a folder of task files; those registered before are registered anew.
+
+    Args:
+        folder: One file `NAME.yaml` for each task; `conf/task` by default.
+
+    Returns:
+        Their ids, `gym_id` in the files.
+
+    Raises:
+        ValueError: A file is no task's.
+    """
+    ids = []
+    for path in sorted((folder or conf_dir() / "task").glob("*.yaml")):
+        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
+        if not isinstance(settings, dict) or not {"name", "module", "gym_id"} <= settings.keys():
+            raise ValueError(f"{path}: no task; expected its settings, with name, module and gym_id among them")
+        gym_id = settings["gym_id"]
+        before = gymnasium.registry.get(gym_id)
+        if before is not None and before.entry_point == ENTRY_POINT:
+            del gymnasium.registry[gym_id]  # Gymnasium warns of a name that is taken
+        # No max_episode_steps: it would put a second time limit around the task's own, one that also calls a step
+        # truncated that terminated.
+        gymnasium.register(gym_id, ENTRY_POINT, vector_entry_point=VECTOR_ENTRY_POINT, kwargs=settings)
+        ids.append(gym_id)
+    return ids
+
+
+def make_single_env(
+    *,
+    physics: str = "newton_mjwarp",
+    device: str = "cpu",
+    physics_settings: dict[str, Any] | None = None,
+    render_mode: None = None,
+    **settings: Any,
+) -> TorchSingleEnv:
+    """Make a task's plain environment; `gymnasium.make` calls this.
+
+    Args:
+        physics: The physics engine, one of `benchmark_app.physics.BACKENDS`.
+        device: Torch device it simulates on.
+        physics_settings: The engine's own settings.
+        render_mode: None; there is no renderer here.
+        **settings: The task's settings, `module` among them.
+
+    Raises:
+        ValueError: A setting is unknown or cannot work; the message says which.
+    """
+    env = _torch_env(settings, render_mode, physics, 1, device, physics_settings)
+    from benchmark_app.envs.gymnasium_envs import TorchSingleEnv
+
+    return TorchSingleEnv(env)
+
+
+def make_vector_env(
+    *,
+    num_envs: int = 1,
+    autoreset_mode: AutoresetMode | str = "SameStep",
+    physics: str = "newton_mjwarp",
+    device: str = "cpu",
+    physics_settings: dict[str, Any] | None = None,
+    render_mode: None = None,
+    **settings: Any,
+) -> TorchVectorEnv:
+    """Make a task's vector environment, all rows in one engine; `gymnasium.make_vec` calls this.
+
+    Args:
+        num_envs: Rows.
+        autoreset_mode: What becomes of rows that finish: `SameStep` or `Disabled`; see `TorchVectorEnv`.
+        physics: The physics engine, one of `benchmark_app.physics.BACKENDS`.
+        device: Torch device it simulates on.
+        physics_settings: The engine's own settings.
+        render_mode: None; there is no renderer here.
+        **settings: The task's settings, `module` among them.
+
+    Raises:
+        ValueError: A setting is unknown or cannot work; the message says which.
+    """
+    env = _torch_env(settings, render_mode, physics, num_envs, device, physics_settings)
+    from benchmark_app.envs.gymnasium_envs import TorchVectorEnv
+
+    return TorchVectorEnv(env, autoreset_mode)
+
+
+def _torch_env(
+    settings: dict[str, Any],
+    render_mode: None,
+    physics: str,
+    num_envs: int,
+    device: str,
+    physics_settings: dict[str, Any] | None,
+) -> TorchEnv:
+    if render_mode is not None:
+        raise ValueError(f"render_mode={render_mode}: must be None; these environments do not render")
+    cfg = _task_cfg(settings)
+    from benchmark_app.envs.make import make_env
+
+    return make_env(cfg, physics, num_envs, device, physics_settings)
+
+
+def _task_cfg(settings: dict[str, Any]) -> EnvCfg:
+    """A task's settings as an object of its own class, each checked by name and type."""
+    try:
+        schema = OmegaConf.structured(task_cfg_class(settings["module"]))
+    except SettingError as error:
+        raise ValueError(str(error)) from error
+    known = list(schema)
+    for key, value in settings.items():
+        if key not in known:
+            raise ValueError(unknown_key(f"{key}={value}", known))
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"{key}={value}: must be a finite number")
+        try:
+            schema[key] = value
+        except OmegaConfBaseException as error:
+            raise ValueError(f"{key}={value}: {str(error).splitlines()[0]}") from error
+    return OmegaConf.to_object(schema)  # type: ignore[return-value]
+
+
+register_tasks()

@@ -1,0 +1,75 @@
+"""Every task on every engine that can run here keeps every rule."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+import pytest
+import torch
+import yaml
+
+from benchmark_app.envs.make import make_env
+from benchmark_app.physics import BACKENDS, load_engine
+from benchmark_app.physics.base import SimBackend
+from benchmark_app.settings import task_cfg_class
+from tests.conftest import ROOT
+
+from . import contact_task
+from .rules import RULES, an_exported_state_continues
+
+EPISODE_STEPS = 60
+"""Enough for a cartpole to fall by itself, and short of most episodes' end."""
+
+
+def tasks() -> dict[str, Any]:
+    """Settings of every task of this repository, with short episodes, and of one that is in contact all the time."""
+    found: dict[str, Any] = {"in_contact": contact_task.Cfg()}
+    for path in sorted((ROOT / "conf" / "task").glob("*.yaml")):
+        settings = yaml.safe_load(path.read_text())
+        cfg = task_cfg_class(settings["module"])(**settings)
+        found[path.stem] = replace(cfg, episode_length_s=EPISODE_STEPS * cfg.control_dt)
+    return found
+
+
+TASKS = tasks()
+
+
+def places() -> Iterator[Any]:
+    """Every task, engine and device, to be skipped where they cannot run."""
+    for task in TASKS:
+        for physics in BACKENDS:
+            yield pytest.param(task, physics, "cpu", id=f"{task}-{physics}-cpu")
+            yield pytest.param(task, physics, "cuda", id=f"{task}-{physics}-cuda", marks=pytest.mark.gpu)
+
+
+@functools.cache
+def unavailable(physics: str, device: str) -> str:
+    """Why an engine cannot run here; empty where it can."""
+    try:
+        load_engine(physics)
+    except ImportError as error:
+        return f"{physics} is not installed ({error})"
+    return "" if device == "cpu" or torch.cuda.is_available() else "there is no CUDA device"
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize(("task", "physics", "device"), list(places()))
+def test_every_task_keeps_every_rule_on_every_engine(rule, task, physics, device):
+    if reason := unavailable(physics, device):
+        pytest.skip(reason)
+    rule(lambda num_envs: make_env(TASKS[task], physics, num_envs, device))
+
+
+@pytest.mark.engine
+def test_a_snapshot_that_leaves_out_what_the_solver_carries_is_caught(monkeypatch):
+    module, name = BACKENDS["newton_mjwarp"]
+    backend = getattr(import_module(f"benchmark_app.physics.{module}"), name)
+    for part in ("export_state", "import_state"):
+        monkeypatch.setattr(backend, part, getattr(SimBackend, part))  # the joint state only
+    with pytest.raises(AssertionError, match="differs"):
+        an_exported_state_continues(lambda num_envs: make_env(TASKS["in_contact"], "newton_mjwarp", num_envs))
