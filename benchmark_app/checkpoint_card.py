@@ -6,6 +6,7 @@ complaint and plays badly: only the card knows. Nothing heavy is imported, and a
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -52,6 +53,7 @@ def write_card(checkpoint: Path, settings: Settings, env: TorchEnv, iteration: i
         "benchmark_app": __version__,
         "gym_id": settings.task.gym_id,
         **_describe(settings),
+        "training": _training(settings),
         "iteration": iteration,
         **_sizes(env),
         "images": {},
@@ -133,6 +135,14 @@ def mismatches(checkpoint: Path, settings: Settings) -> list[str]:
         for key, value in _describe(settings).items()
         if key in card and card[key] != value
     ]
+    if "training" in settings.workflow.steps:
+        # Optimizer, noise and temperature come from the checkpoint: another setting would be claimed and not used.
+        theirs_before = card.get("training", {})
+        found += [
+            f"{key}={value}: the training that {name} is to continue was made with {key}={theirs_before[key]}"
+            for key, value in _training(settings).items()
+            if key not in _describe(settings) and theirs_before.get(key, value) != value
+        ]
     found += _rename_problems(card, here, rename, name)
     theirs, ours = _vectors(_renamed(card, rename)), _vectors(here)
     for where in {**ours, **theirs}:
@@ -154,6 +164,15 @@ def _describe(settings: Settings) -> dict[str, Any]:
         "task": settings.task.name,
         **{f"agent.{key}": getattr(agent, key) for key in AGENT if hasattr(agent, key)},
         "control_rate_hz": round(1.0 / settings.task.control_dt, 6),
+    }
+
+
+def _training(settings: Settings) -> dict[str, Any]:
+    """The whole description a training was made with, but for how long it is: what a continued one must keep."""
+    agent = dataclasses.asdict(settings.agent)
+    return {
+        **{f"agent.{key}": value for key, value in agent.items() if key != "iterations"},
+        "framework.native.*": dict(leaves(settings.framework.native)),
     }
 
 
@@ -192,6 +211,8 @@ def _read(checkpoint: Path) -> dict[str, Any] | None:
         raise CardError(f"{refused} cannot be read ({error})") from error
     if not isinstance(card, dict):
         raise CardError(f"{refused} is no JSON object")
+    if missing := [key for key in ("framework", "task", "iteration") if key not in card]:
+        raise CardError(f"{refused} is no card: it lacks {', '.join(missing)}")
     if wrong := [key for key, sound in SOUND.items() if key in card and not sound(card[key])]:
         raise CardError(f"{refused} is damaged: {', '.join(wrong)} cannot be what it says")
     return card
@@ -234,6 +255,7 @@ SOUND: dict[str, Callable[[Any], bool]] = {
     "agent.activation": _is_text,
     "agent.normalize_observations": _is_flag,
     "agent.normalize_values": _is_flag,
+    "training": lambda value: _is_table(value, lambda entry: True),
     "iteration": _is_count,
     "control_rate_hz": _is_rate,
     "observations": lambda value: _is_table(value, _is_components),

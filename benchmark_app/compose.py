@@ -35,7 +35,7 @@ HYDRA_VERSION = "1.3"
 # What composing raises for what a person typed or wrote in a file; `explain` puts each into one line.
 HYDRA_ERRORS = (HydraException, OmegaConfBaseException, SettingError, OSError, ValueError, TypeError, YAMLError)
 # Settings that hold whatever keys are put into them; Hydra would want a `+` before each.
-OPEN = ("framework.native.", "admission.rename")
+OPEN = ("framework.native.", "framework.native=", "admission.rename")
 NAMED_GROUPS = ("workflow", "framework", "task", "physics", "rendering", "profiling")
 
 
@@ -160,7 +160,7 @@ def _checked(composed: DictConfig, hydra: Any, directory: Path, args: Any) -> tu
     settings = config.check(composed, presets)
     # The repeat command must still mean the same file when `latest` has moved on.
     overrides = [
-        f"checkpoint='{settings.checkpoint}'" if override.startswith("checkpoint=") else override
+        f"checkpoint={_quoted(str(settings.checkpoint))}" if override.startswith("checkpoint=") else override
         for override in hydra.overrides.task
     ]
     options = [("--config-dir", args.config_dir), ("--config-path", args.config_path)]
@@ -172,6 +172,12 @@ def _checked(composed: DictConfig, hydra: Any, directory: Path, args: Any) -> tu
         overrides=overrides,
     )
     return settings, directory, record
+
+
+def _quoted(text: str) -> str:
+    """A text as Hydra's grammar takes it back: quoted, quotes inside escaped, and the backslashes before any of them."""
+    escaped = re.sub(r"(\\*)('|$)", lambda found: 2 * found[1] + ("\\'" if found[2] else ""), text)
+    return f"'{escaped}'"
 
 
 # How Hydra words what a person most often gets wrong.

@@ -44,6 +44,14 @@ def test_one_library_shows_its_settings_and_what_none_changes(capsys):
     assert "nothing is shuffled" in " ".join(out.split())
 
 
+def test_words_tell_what_is_done_now(capsys):
+    _, out, _ = agents(capsys, "framework=skrl")
+    assert "kl_threshold=0.01" in out
+    assert "fixed schedule" not in out
+    _, out, _ = agents(capsys, "framework=skrl", "agent.schedule=fixed")
+    assert "unused by a fixed schedule" in out
+
+
 def test_native_lists_what_can_be_overridden(capsys):
     _, out, _ = agents(capsys, "--native", "framework=rsl_rl")
     assert "rsl_rl (rsl-rl-lib)" in out

@@ -54,6 +54,11 @@ REFUSED = [
     (["framework.native.num_steps_per_env=8"], r"is decided by the run; set agent.rollout instead"),
     (["framework.native.algorithm.gamma=much"], r"framework.native.algorithm.gamma=much: must be a number"),
     (["framework.native=3"], r"framework.native=3: must be settings, such as"),
+    (["framework.native={gamma: 0.9}"], r"framework.native.gamma=0.9: rsl_rl has no such setting"),
+    (
+        ["framework=sb3", "agent=sac", "agent.learning_starts=5000"],
+        r"must be below the 2400 control steps",
+    ),
     (["training.early_stop_success=2"], r"training.early_stop_success=2.0: must be in \(0, 1\], or null"),
     (["training.early_stop_window=0"], r"training.early_stop_window=0: must be at least 1"),
     (["numerics.matmul_precision=low"], r"numerics.matmul_precision=low: must be one of highest, high, medium"),

@@ -135,8 +135,14 @@ class SACAgent(Agent):
         found = super().problems(num_envs)
         if not found and self.buffer_size < max(self.batch_size, num_envs):
             found.append(f"buffer_size={self.buffer_size}: must hold agent.batch_size and num_envs transitions")
-        if not found and self.learning_starts * num_envs < self.batch_size and self.learning_starts < 1:
+        if not found and self.learning_starts < 1:
             found.append(f"learning_starts={self.learning_starts}: must be at least 1, to have samples to learn from")
+        steps = self.iterations * self.rollout
+        if not found and self.learning_starts >= steps:
+            found.append(
+                f"learning_starts={self.learning_starts}: must be below the {steps} control steps of the training "
+                "(iterations x rollout), or nothing is learned"
+            )
         return found
 
 

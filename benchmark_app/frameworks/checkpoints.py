@@ -64,7 +64,9 @@ def read_checkpoint(
     except Exception as error:  # torch raises a different type for every way a file can be damaged
         raise CheckpointRefused(f"checkpoint {path} refused: it is damaged, or no {library} checkpoint") from error
     if not isinstance(content, dict) or not all(_is_state_dict(content.get(part)) for part in parts):
-        raise CheckpointRefused(f"checkpoint {path} refused: it is no {library} checkpoint, which holds {parts}")
+        raise CheckpointRefused(
+            f"checkpoint {path} refused: it is no {library} checkpoint of this agent, which holds {parts}"
+        )
     if missing := [key for key in also if not isinstance(content.get(key), dict)]:
         raise CheckpointRefused(
             f"checkpoint {path} refused: it holds no {missing[0]}, so nothing can be resumed from it"

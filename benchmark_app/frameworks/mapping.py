@@ -175,8 +175,6 @@ def _expected(default: Any, value: Any) -> str | None:
         return None if isinstance(value, int) and not isinstance(value, bool) else "a whole number"
     if isinstance(default, float):
         return None if isinstance(value, int | float) and not isinstance(value, bool) else "a number"
-    if isinstance(default, str):
-        return None if isinstance(value, str) else "a text"
     if isinstance(default, list | tuple):
-        return None if isinstance(value, list) else "a list"
-    return None
+        return None if isinstance(value, list) or value is None else "a list"
+    return None  # a text often stands for one of several kinds of value: "auto", or a number

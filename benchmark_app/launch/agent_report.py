@@ -36,19 +36,22 @@ def write_report(settings: Settings, folder: Path) -> None:
     write_json_file(content, folder / FILE)
 
 
-def summary(settings: Settings) -> dict[str, str | int]:
+def summary(settings: Settings) -> dict[str, bool | str | int]:
     """The table in scalars, for a bundle's `extra`."""
     rows = mapping(settings)
 
     def named(quality: str) -> str:
         return ",".join(row.parameter for row in rows if row.quality == quality)
 
+    native = dict(leaves(settings.framework.native))
     return {
         "timeout_bootstrap": settings.agent.timeout_bootstrap,
+        # A native setting may change what is computed whether or not it belongs to a parameter.
+        "equal_terms": not native and all(row.quality == "exact" for row in rows),
         "agent_exact": sum(row.quality == "exact" for row in rows),
         "agent_approximate": named("approximate"),
         "agent_unsupported": named("unsupported"),
-        "native_overrides": ",".join(f"{path}={value}" for path, value in leaves(settings.framework.native)),
+        "native_overrides": ",".join(f"{path}={value}" for path, value in native.items()),
     }
 
 

@@ -87,6 +87,8 @@ def _training(bundle: TrainingBundle) -> str:
         success = "" if bundle.success_rate is None else f", success {bundle.success_rate:.3f}"
         last = _count(min(finished, 100), "episode")
         parts.append(f"mean return {learning.reward.final_raw:.2f}{success} (last {last})")
+    if reason := (bundle.extra or {}).get("early_stop"):
+        parts.append(f"stopped early: {reason}")
     return ", ".join(parts)
 
 

@@ -67,14 +67,20 @@ class Session:
             with_framework: Import the RL library too.
 
         Raises:
-            RefusedError: The device the settings ask for is not there.
+            RefusedError: The device the settings ask for is not there, or cannot compute as they ask.
         """
         plain = self._spec["settings"]
         with self._phases.phase("python_imports"):
             # The checks come first, before anything slow is imported.
+            from . import RefusedError
             from . import device as devices
 
             device, reason = devices.resolve_device(plain["device"])
+            learns = {"training", "play"} & set(plain["workflow"]["steps"])
+            if learns and plain["agent"]["precision"] == "mixed" and device == "cpu":
+                raise RefusedError(
+                    "agent.precision=mixed: the libraries do it on CUDA only; set agent.precision=float32"
+                )
             from benchmark_app.envs.make import make_env
             from benchmark_app.physics import load_engine
 

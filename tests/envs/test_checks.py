@@ -206,6 +206,9 @@ class Witness:
     def bind(self, env):
         self.bound.append(env)
 
+    def clear(self):
+        pass
+
     def before(self, env):
         self.before_steps.append((env.backend.joint_pos.clone(), env.control.clone()))
 

@@ -181,6 +181,14 @@ def test_one_librarys_configuration_is_not_anothers(name: str) -> None:
         assert native_problems(name, translation_of(name), PPOAgent(), foreign)
 
 
+def test_a_text_may_stand_for_a_number_and_nothing_for_a_list() -> None:
+    translation = translation_of("sb3")
+    native = {"ent_coef": 0.1, "target_entropy": -2.0, "policy_kwargs": {"net_arch": {"pi": [8]}}}
+    assert native_problems("sb3", translation, SACAgent(), native) == []
+    (problem,) = native_problems("sb3", translation, SACAgent(), {"policy_kwargs": {"net_arch": {"pi": 8}}})
+    assert "must be a list" in problem
+
+
 def nested(path: str, value: object) -> dict[str, object]:
     first, _, rest = path.partition(".")
     return {first: nested(rest, value) if rest else value}

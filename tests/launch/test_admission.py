@@ -198,6 +198,32 @@ def test_the_budget_counts_what_the_checkpoint_has_done(attempt):
     assert attempt({}, "agent.iterations=3", workflow="play") == ""
 
 
+MADE_WITH = {"agent.learning_rate": 0.001, "agent.init_noise_std": 1.0, "agent.rollout": 16, "framework.native.*": {}}
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        (
+            "agent.learning_rate=0.05",
+            "agent.learning_rate=0.05: the training that policy.pt is to continue was",
+        ),
+        ("agent.init_noise_std=0.3", "made with agent.init_noise_std=1.0"),
+        ("agent.rollout=32", "made with agent.rollout=16"),
+        ("framework.native.algorithm.optimizer=sgd", "framework.native.*={'algorithm.optimizer': 'sgd'}: the training"),
+    ],
+)
+def test_a_continued_training_keeps_its_settings_for_they_would_be_claimed_and_not_used(attempt, setting, said):
+    card = {"training": MADE_WITH}
+    assert said in attempt(card, setting)
+    assert attempt(card, setting, workflow="play") == ""
+    assert attempt(card) == ""
+
+
+def test_a_card_without_its_essentials_is_no_card(attempt):
+    assert "is no card: it lacks framework, task, iteration" in attempt("{}")
+
+
 @pytest.mark.parametrize("workflow", ["runtime", "startup"])
 def test_what_neither_trains_nor_plays_takes_no_checkpoint(attempt, workflow):
     err = attempt({}, workflow=workflow)

@@ -3,11 +3,13 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.conftest import ROOT, SYNTHETIC
 
@@ -155,6 +157,22 @@ def test_the_run_says_how_to_repeat_it(app):
     assert "seed=7" in manifest["command"]
     assert "seed: 7" in (app.run_dir / ".hydra" / "config.yaml").read_text()
     assert manifest["status"] == "completed"
+
+
+@pytest.mark.parametrize("name", ["a 'quoted' \\name\\", "b,c=[d] {e}", "f$g\\'h"])
+def test_the_command_repeats_a_run_whatever_its_checkpoint_is_called(app, name):
+    path = app.folder / name
+    path.write_text("synthetic")
+    quoted = str(path).replace("\\'", "\\\\'").replace("'", "\\'") if "'" in name else str(path)
+    quoted += "\\" if quoted.endswith("\\") else ""
+    assert app.status("workflow=play", f"checkpoint='{quoted}'") == 0
+    command = shlex.split(app.manifest()["command"])
+    assert [word for word in command if word.startswith("checkpoint=")]
+    app.run_dir = app.folder / "again"
+    overrides = [word for word in command[3:] if not word.startswith(("hydra.run.dir", "worker."))]
+    assert app.status(*overrides) == 0
+    config = yaml.safe_load((app.run_dir / ".hydra" / "config.yaml").read_text())
+    assert Path(config["checkpoint"]).name == name
 
 
 def test_the_bundle_tells_the_user_s_project_not_ours(app):

@@ -85,6 +85,8 @@ class SACLearner:
         with refusing(checkpoint.path):
             self.agent.set_full_state_weights(content)
             self.agent.log_alpha.data.copy_(content["log_alpha"])
+        # The replay buffer is empty, so that the random actions come again, as in the other libraries.
+        self.agent.num_warmup_steps += self.agent.epoch_num
 
     def learn(self) -> None:
         """Run `Runner.run_train`, which trains the agent it is given."""

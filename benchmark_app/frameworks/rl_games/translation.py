@@ -40,7 +40,7 @@ DIFFERENCES = {
     "sac": (
         "The logarithm of the action noise is squashed into network.log_std_bounds by a tanh, not clamped.",
         "Actor and critics see the policy's observations only, also where a task has others for the critic.",
-        "A resumed training starts with an empty replay buffer, and learns from its first step on.",
+        "A resumed training starts with an empty replay buffer, and so with random actions.",
         "Adam takes its steps in one fused operation.",
     ),
 }

@@ -156,6 +156,17 @@ class _VecEnv(VecEnv):  # type: ignore[misc]
             extras["final"] = (self._tensordict(final), state.truncated)
         return self._obs, state.reward, self._no_dones if dones is None else dones, extras
 
+    @property
+    def unwrapped(self) -> _VecEnv:
+        """Where random network distillation looks for `step_dt`."""
+        return self
+
+    @property
+    def step_dt(self) -> float:
+        """Control step [s]."""
+        step: float = self.cfg.control_dt
+        return step
+
     def _tensordict(self, obs: dict[str, torch.Tensor]) -> TensorDict:
         return TensorDict(obs, batch_size=[self.num_envs], device=self.device)
 

@@ -178,9 +178,10 @@ def _ppo(agent: PPOAgent) -> Config:
 
 
 def _ppo_words(agent: PPOAgent) -> dict[str, str]:
+    unused = {} if agent.schedule == "adaptive" else {"desired_kl": "unused by a fixed schedule"}
     return {
+        **unused,
         "algorithm": "skrl.agents.torch.ppo.PPO",
-        "desired_kl": "unused by a fixed schedule",
         "normalize_advantage": "by skrl over the batch"
         if agent.normalize_advantage == "batch"
         else "in each minibatch the memory hands out, which undoes skrl's own over the batch",
