@@ -175,7 +175,7 @@ def _checked(composed: DictConfig, hydra: Any, directory: Path, args: Any) -> tu
 
 
 def _quoted(text: str) -> str:
-    """A text as Hydra's grammar takes it back: quoted, quotes inside escaped, and the backslashes before any of them."""
+    """A text as Hydra's grammar takes it back: quoted, its quotes escaped, and the backslashes before any of them."""
     escaped = re.sub(r"(\\*)('|$)", lambda found: 2 * found[1] + ("\\'" if found[2] else ""), text)
     return f"'{escaped}'"
 
