@@ -63,6 +63,7 @@ class DeviceSide(TaskHooks):
         obs = {name: group.view(n, -1) for name, group in zip(self.obs_groups_spec, groups, strict=True)}
         self._work = TorchEnvState(obs, reward, self._flags[0], self._flags[1], {"steps": self._steps})
         self._views = [reward, self._work.terminated, *obs.values()]
+        self._shapes = [view.shape for view in self._views]
         self._returns = torch.zeros(n, device=device)
         self._rows = torch.zeros(n, dtype=torch.bool, device=device)  # finished, or to be reset
         self._seed = torch.zeros(1, dtype=torch.int32, device=device)
@@ -206,3 +207,8 @@ class DeviceSide(TaskHooks):
                 "update_state and observe must fill state.obs, state.reward and state.terminated in place; "
                 "a tensor was replaced"
             )
+        # `out=` of another shape resizes a view, over what lies behind it.
+        names = ["reward", "terminated", *(f"observation '{name}'" for name in self.obs_groups_spec)]
+        for name, view, shape in zip(names, self._views, self._shapes, strict=True):
+            if view.shape != shape:
+                raise ValueError(f"{name}: expected shape {list(shape)}, the task made it {list(view.shape)}")

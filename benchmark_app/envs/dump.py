@@ -11,6 +11,7 @@ from benchmark_app.physics import BACKENDS
 FOLDER = "nan_dump"
 FACTS, HISTORY = "dump.json", "history.npz"
 VERSION = 1
+MOST_ROWS = 4096
 LARGEST = 2**28
 """Bytes a file of a dump may have. Eight humanoids need a thousandth of it."""
 
@@ -70,6 +71,8 @@ def _check_rows(facts: dict[str, Any]) -> None:
     for name, value in [("rows", rows), ("episode", episode), *facts["suspects"].items()]:
         if not isinstance(value, list) or not all(type(number) is int and abs(number) < 2**31 for number in value):
             raise DumpError(f"{FACTS}: {name} must be a list of whole numbers")
+    if len(rows) > MOST_ROWS:
+        raise DumpError(f"{FACTS}: {len(rows)} rows are more than the {MOST_ROWS} a dump may hold")
     if not rows or len(set(rows)) < len(rows) or len(episode) != len(rows):
         raise DumpError(f"{FACTS}: rows must name rows, each once, and episode the episode of each")
     if any(not set(bad) & set(rows) for bad in list(facts["suspects"].values())[:1]):

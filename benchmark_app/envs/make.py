@@ -28,6 +28,8 @@ def make_env(
     Raises:
         ValueError: A setting cannot work; the message says which.
     """
+    if not isinstance(num_envs, int) or isinstance(num_envs, bool) or num_envs < 1:
+        raise ValueError(f"num_envs={num_envs!r}: must be a whole number of at least 1")
     if problems := cfg.problems():
         raise ValueError("; ".join(f"task.{problem}" for problem in problems))
     env_class = import_module(cfg.module).load_env()

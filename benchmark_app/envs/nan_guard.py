@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib.metadata
 import json
-import os
 import platform
 import shlex
 import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -141,13 +142,16 @@ class NanGuard:
         facts = json.dumps(self._facts(env, reason, suspects, rows), indent=2, default=str)
         arrays = self._arrays(env, rows)
         # Renamed when complete: a kill leaves all of it or nothing under its name.
-        folder = self._directory / f".{FOLDER}.{os.getpid()}"
-        folder.mkdir()
+        if target.exists():
+            raise FileExistsError(f"{self._directory} holds a dump already")
+        folder = Path(tempfile.mkdtemp(prefix=f".{FOLDER}.", dir=self._directory))
         try:
             (folder / FACTS).write_text(facts + "\n", encoding="utf-8")
             np.savez(folder / HISTORY, **arrays)  # type: ignore[arg-type]
-            if (model := env.backend.get_scene_visual_model_file()) is not None:
-                shutil.copyfile(model, folder / f"model{Path(model).suffix}")
+            with contextlib.suppress(Exception):  # the robot is for a person to look at; the dump is whole without it
+                if (model := env.backend.get_scene_visual_model_file()) is not None:
+                    shutil.copyfile(model, folder / f"model{Path(model).suffix}")
+            folder.chmod(0o755)
             folder.rename(target)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)

@@ -58,6 +58,7 @@ class TorchEnv(DeviceSide, Playback):
         super().__init__(cfg, backend)
         self._state: TorchEnvState | None = None
         self._closed = False
+        self._failed = ""  # why the last step failed; it left rows half-way, so that only a whole reset helps
         self._waiting = _NO_ROWS  # what the frozen rows' mask says, for the host
         self._just_reset = _NO_ROWS
         self._log = self._new_log()
@@ -114,6 +115,8 @@ class TorchEnv(DeviceSide, Playback):
             RuntimeError: The environment is closed.
         """
         self._require_open()
+        if not isinstance(enabled, bool):
+            raise TypeError(f"set_autoreset: expected bool, got {enabled!r}")
         self._autoreset = enabled
         if self._state is not None:
             self._prepare()
@@ -143,12 +146,14 @@ class TorchEnv(DeviceSide, Playback):
             `version`, `num_envs`, `autoreset`, and the tensors by name in `env`, `backend` and `task`.
 
         Raises:
-            RuntimeError: The environment is closed or has no state yet.
+            RuntimeError: The environment is closed, has no state yet, or its last step failed.
             ValueError: The last autoreset gave an observation that is not finite.
         """
         self._require_open()
         if self._state is None:
             raise RuntimeError("export_training_state() before init_state(): no row has an episode yet")
+        if self._failed:
+            self._refuse_after_failure()
         _, alarms = self._host.read()
         if any(alarms.tolist()):
             self._raise_alarm()
@@ -183,6 +188,7 @@ class TorchEnv(DeviceSide, Playback):
         self._backend.import_state(state["backend"])
         self._frozen.adopt()
         self._report.zero_()
+        self._failed = ""
         self._waiting, self._just_reset = state["env"]["frozen"].numpy().nonzero()[0], _NO_ROWS
         self._log = self._new_log()
         self._state = self._with_info(self._snapshot())
@@ -228,7 +234,8 @@ class TorchEnv(DeviceSide, Playback):
         Raises:
             TypeError: `env_ids` is not an int64 tensor.
             ValueError: `env_ids` is not 1-D, or has repeated or out-of-range rows.
-            RuntimeError: The environment is closed, or only some rows were named before all had a first episode.
+            RuntimeError: The environment is closed, or only some rows were named before all had a first episode or
+                after a step had failed: then all rows begin anew, and the engine's fault is forgotten.
         """
         self._require_open()
         if env_ids is None:
@@ -237,6 +244,8 @@ class TorchEnv(DeviceSide, Playback):
             rows = checked_rows(env_ids, self._num_envs)
             if self._state is None:
                 raise RuntimeError("reset(env_ids) before init_state(): no row has an episode yet")
+            if self._failed and len(rows) < self._num_envs:
+                self._refuse_after_failure()
         state = self._reset_now(rows)
         return state.obs, state.info
 
@@ -253,10 +262,11 @@ class TorchEnv(DeviceSide, Playback):
             TypeError: `actions` is not a float32 tensor.
             ValueError: `actions` has the wrong shape or device; or an action, control, observation or reward is not
                 finite (the message names the tensor and the rows).
-            RuntimeError: The environment is closed or has no state yet, autoreset was switched on while rows were
+            RuntimeError: The environment is closed or has no state yet, an earlier step failed and not all rows were
+                reset since, autoreset was switched on while rows were
                 frozen, or the engine lost correctness or did not give the completion receipt it promised.
         """
-        if self._closed or self._state is None or (len(self._waiting) and self._autoreset):
+        if self._closed or self._state is None or self._failed or (len(self._waiting) and self._autoreset):
             self._refuse_step()
         require_tensor("actions", actions, self._action_shape, self._device)
         if actions.requires_grad:
@@ -306,7 +316,10 @@ class TorchEnv(DeviceSide, Playback):
         env_ids = torch.from_numpy(rows)
         if not self._on_cpu:
             env_ids = env_ids.to(self._device, non_blocking=True)
-        self._log.append(rows, self._tally.index_select(1, env_ids), self.episode_success(self._work, env_ids))
+        success = self.episode_success(self._work, env_ids)
+        if success is not None:
+            require_tensor("episode_success", success, (len(rows),), self._device, torch.bool)
+        self._log.append(rows, self._tally.index_select(1, env_ids), success)
         if not self._autoreset:
             self._waiting = np.union1d(self._waiting, rows)
             return
@@ -323,6 +336,9 @@ class TorchEnv(DeviceSide, Playback):
         self._flags.zero_()
         self._work.reward.zero_()
         self._frozen.thaw(self._rows)
+        if self._failed:  # all rows begin anew, and so does the engine
+            self._backend.clear_fault()
+            self._failed = ""
         self._run_restart()
         self._waiting = np.setdiff1d(self._waiting, rows)
         state = self._with_info(self._snapshot())
@@ -350,9 +366,14 @@ class TorchEnv(DeviceSide, Playback):
         self._require_open()
         if self._state is None:
             raise RuntimeError("step() before init_state(): no row has an episode yet")
+        if self._failed:
+            self._refuse_after_failure()
         raise RuntimeError(
             f"{name_rows(self._waiting.tolist())} ended while autoreset was off and must be reset before the next step"
         )
+
+    def _refuse_after_failure(self) -> NoReturn:
+        raise RuntimeError(f"an earlier step failed ({self._failed}); reset all rows first")
 
     def _raise_alarm(self) -> NoReturn:
         """Say which tensor is to blame. In the order of the step, so that the cause is named, not its consequence."""
@@ -370,6 +391,7 @@ class TorchEnv(DeviceSide, Playback):
 
     def _fail(self, error: Exception, suspects: dict[str, list[int]]) -> NoReturn:
         """Raise, once the guard has written down what led to it."""
+        self._failed = str(error)
         if self._guard is not None and (note := self._guard.dump(self, str(error), suspects)):
             error.add_note(note)
         raise error

@@ -51,7 +51,12 @@ def check_training_state(
             raise TypeError(f"{section}: expected a mapping, got {type(state[section]).__name__}")
         _require_keys(section, state[section], set(tensors))
         for name, tensor in tensors.items():
-            require_tensor(f"{section}.{name}", state[section][name], tuple(tensor.shape), _CPU, tensor.dtype)
+            key, found = f"{section}.{name}", state[section][name]
+            require_tensor(key, found, tuple(tensor.shape), _CPU, tensor.dtype)
+            if found.layout is not torch.strided or found.requires_grad:
+                raise ValueError(f"{key}: expected a dense tensor without gradients")
+            if section != "task" and found.is_floating_point() and not torch.isfinite(found).all():
+                raise ValueError(f"{key}: not finite")
 
 
 def _require_value(key: str, found: object, expected: int) -> None:

@@ -198,6 +198,10 @@ class SimBackend(ABC):
         environment's one host read per step carries them too. Always the same tensor: the engine writes it.
         """
 
+    def clear_fault(self) -> None:
+        """Forget a fault, because every row is about to be reset."""
+        self.fault.zero_()
+
     @abstractmethod
     def describe_fault(self) -> str:
         """What `fault` stands for, with the rows concerned, in a sentence. Cold path."""

@@ -210,6 +210,11 @@ class NewtonMjwarpBackend(SimBackend):
         """0-dim float32: 1 once a buffer overflowed or a joint state became non-finite; it stays 1."""
         return self._fault
 
+    def clear_fault(self) -> None:
+        """Forget a fault; see `SimBackend.clear_fault`."""
+        self._row_faults.zero_()
+        self._fault_array.zero_()
+
     def describe_fault(self) -> str:
         """What overflowed, in which rows, and the capacities to raise. Reads the device."""
         bits = self._row_faults.numpy()

@@ -271,3 +271,35 @@ def test_a_guard_put_on_and_taken_off_between_recorded_steps_is_part_of_just_tho
     env.step(torch.zeros(3, 1))
     assert guard._count.tolist() == [2, 2, 2]
     assert env.state.info["steps"].tolist() == [4, 4, 4]
+
+
+def test_a_task_that_resizes_what_it_fills_is_told_the_shape():
+    """`out=` of another shape grows a view over what lies behind it, with no more than a warning."""
+
+    class Wide(GliderEnv):
+        def observe(self, state):
+            joints = (self.backend.joint_pos, self.backend.joint_vel, self.backend.joint_vel)
+            torch.cat(joints, 1, out=state.obs["policy"])
+
+    with (
+        pytest.warns(UserWarning, match="resized"),
+        pytest.raises(ValueError, match=r"observation 'policy': expected shape \[3, 2\]"),
+    ):
+        Wide().init_state()
+
+
+def test_success_of_other_episodes_than_those_that_ended_is_refused():
+    class Short(GliderEnv):
+        def episode_success(self, state, env_ids):
+            return torch.ones(1, dtype=torch.bool)
+
+    env = Short(steps=1)
+    env.init_state()
+    with pytest.raises(ValueError, match=r"episode_success: expected shape \[3\], got \[1\]"):
+        env.step(torch.zeros(3, 1))
+
+
+def test_autoreset_is_on_or_off():
+    for value in ("off", 0, 1, None):
+        with pytest.raises(TypeError, match="set_autoreset: expected bool"):
+            started().set_autoreset(value)

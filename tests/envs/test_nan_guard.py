@@ -163,6 +163,8 @@ def test_only_the_first_failure_is_dumped(tmp_path):
     with pytest.raises(ValueError, match="reward"):
         push(env)
     before = (tmp_path / "nan_dump" / "dump.json").read_text()
+    env.spoil.clear()
+    env.reset()
     env.spoil["reward"] = nan_in(3)
     with pytest.raises(ValueError, match="reward not finite in row 3") as raised:
         push(env)

@@ -212,21 +212,47 @@ def test_a_state_that_does_not_fit_is_refused_by_key_and_changes_nothing(change,
 
 
 @pytest.mark.engine
-def test_faults_of_the_engine_are_part_of_the_state():
+def test_after_a_failed_step_nothing_is_exported_and_a_whole_reset_or_an_import_begins_anew():
     env, other = cartpole(), cartpole()
-    env.init_state()
-    bad = torch.zeros(6, 1)
+    bad, good = torch.zeros(6, 1), torch.zeros(6, 1)
     bad[2] = torch.nan
-    with pytest.raises(ValueError, match="actions not finite in row 2"):
-        env.step(bad)
-    exported = env.export_training_state()
-    other.import_training_state(exported)
-    assert other.backend.fault == 1.0
-    assert "in row 2 " in other.backend.describe_fault()
-    fresh = cartpole()
-    fresh.init_state()
-    other.import_training_state(fresh.export_training_state())
-    assert other.backend.fault == 0.0
+    for revive in (env.reset, env.init_state, lambda: env.import_training_state(other.export_training_state())):
+        other.init_state()
+        env.init_state()
+        with pytest.raises(ValueError, match="actions not finite in row 2"):
+            env.step(bad)
+        assert env.backend.fault == 1.0
+        for attempt in (env.export_training_state, lambda: env.step(good), lambda: env.reset(torch.tensor([2]))):
+            with pytest.raises(
+                RuntimeError, match=r"an earlier step failed \(actions not finite in row 2.*reset all rows"
+            ):
+                attempt()
+        revive()
+        assert env.backend.fault == 0.0
+        assert torch.isfinite(env.step(good).obs["policy"]).all()
+        env.export_training_state()
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "spoil", "said"),
+    [
+        ("env", "reward", lambda value: value.fill_(torch.nan), r"env\.reward: not finite"),
+        ("env", "actions", lambda value: value.requires_grad_(), r"env\.actions: expected a dense tensor without grad"),
+        ("env", "returns", lambda value: value.fill_(torch.inf), r"env\.returns: not finite"),
+    ],
+)
+def test_a_state_that_was_tampered_with_changes_nothing(section, key, spoil, said):
+    env = cartpole()
+    env.init_state()
+    before, tampered = env.export_training_state(), env.export_training_state()
+    tampered["autoreset"] = False
+    tampered["env"]["steps"].fill_(7)
+    spoil(tampered[section][key])
+    with pytest.raises(ValueError, match=said):
+        env.import_training_state(tampered)
+    after = env.export_training_state()
+    assert after["autoreset"] is True
+    assert all(torch.equal(after["env"][name], value) for name, value in before["env"].items())
 
 
 @pytest.mark.engine
