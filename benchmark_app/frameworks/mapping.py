@@ -20,6 +20,15 @@ Config = dict[str, Any]
 """A library's own configuration: nested dictionaries of plain values, addressed by dotted paths."""
 
 
+Shortfall = tuple[MappingQuality, str]
+"""How a parameter falls short of exact, and why."""
+
+MIXED_PRECISION: Shortfall = (
+    "approximate",
+    "each library chooses itself which operations run in bfloat16 or float16",
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ParameterMapping:
     """How one parameter of the shared description reached a library.
@@ -68,7 +77,7 @@ def table(
     *,
     paths: Mapping[str, str | tuple[str, ...]],
     words: Mapping[str, str],
-    short: Mapping[str, tuple[MappingQuality, str]],
+    short: Mapping[str, Shortfall],
 ) -> list[ParameterMapping]:
     """Build a mapping table.
 

@@ -13,7 +13,7 @@ import math
 from typing import Any
 
 from benchmark_app.frameworks.agent import Agent, PPOAgent, SACAgent
-from benchmark_app.frameworks.mapping import Config, MappingQuality, ParameterMapping, table
+from benchmark_app.frameworks.mapping import MIXED_PRECISION, Config, ParameterMapping, Shortfall, table
 
 ALGORITHMS = ("ppo", "sac")
 
@@ -208,11 +208,11 @@ def mapping(agent: Agent) -> list[ParameterMapping]:
     paths, words, short = rows
     words["seed"] = "torch, NumPy and Python seeded before the networks are drawn (rl_games leaves out seed 0)"
     if agent.precision == "mixed":
-        short["precision"] = ("approximate", "each library chooses itself which operations run in bfloat16 or float16")
+        short["precision"] = MIXED_PRECISION
     return table(agent, translate(agent), paths=paths, words=words, short=short)
 
 
-_Short = dict[str, tuple[MappingQuality, str]]
+_Short = dict[str, Shortfall]
 
 
 def _map_ppo(agent: Agent) -> tuple[dict[str, str | tuple[str, ...]], dict[str, str], _Short]:

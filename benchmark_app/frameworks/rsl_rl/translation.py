@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmark_app.frameworks.agent import Agent, PPOAgent
-from benchmark_app.frameworks.mapping import Config, MappingQuality, ParameterMapping, table
+from benchmark_app.frameworks.mapping import MIXED_PRECISION, Config, ParameterMapping, Shortfall, table
 
 ALGORITHMS = ("ppo",)
 
@@ -111,9 +111,9 @@ def mapping(agent: Agent) -> list[ParameterMapping]:
         "normalize_values": "values are not normalised",
         "seed": "torch, NumPy and Python seeded before the runner is built",
     }
-    short: dict[str, tuple[MappingQuality, str]] = {}
+    short: dict[str, Shortfall] = {}
     if getattr(agent, "normalize_values", False):
         short["normalize_values"] = ("unsupported", "rsl_rl has no value normalisation")
     if agent.precision == "mixed":
-        short["precision"] = ("approximate", "each library chooses itself which operations run in bfloat16 or float16")
+        short["precision"] = MIXED_PRECISION
     return table(agent, translate(agent), paths=_PATHS, words=words, short=short)

@@ -10,7 +10,7 @@ import struct
 from typing import Any
 
 from benchmark_app.frameworks.agent import Agent, PPOAgent, SACAgent
-from benchmark_app.frameworks.mapping import Config, MappingQuality, ParameterMapping, table
+from benchmark_app.frameworks.mapping import Config, ParameterMapping, Shortfall, table
 
 ALGORITHMS = ("ppo", "sac")
 
@@ -186,7 +186,7 @@ def _ppo_mapping(agent: PPOAgent, words: dict[str, str]) -> list[ParameterMappin
         words["clip_value_loss"] = f"the larger of both errors, values clipped to {agent.clip} around those acted on"
     if agent.normalize_advantage == "batch":
         words["normalize_advantage"] = "over the whole rollout, by the buffer (normalize_advantage=False)"
-    short: dict[str, tuple[MappingQuality, str]] = {}
+    short: dict[str, Shortfall] = {}
     if agent.normalize_values:
         short["normalize_values"] = ("unsupported", "SB3 has no value normalisation")
     if agent.precision == "mixed":
@@ -202,7 +202,7 @@ def _sac_mapping(agent: SACAgent, words: dict[str, str]) -> list[ParameterMappin
         "normalize_observations": "FlattenExtractor",
         "precision": "float32",
     }
-    short: dict[str, tuple[MappingQuality, str]] = {}
+    short: dict[str, Shortfall] = {}
     if agent.normalize_observations:
         short["normalize_observations"] = (
             "unsupported",

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from benchmark_app.frameworks.agent import Agent, PPOAgent, SACAgent
-from benchmark_app.frameworks.mapping import Config, MappingQuality, ParameterMapping, table
+from benchmark_app.frameworks.mapping import MIXED_PRECISION, Config, ParameterMapping, Shortfall, table
 
 ALGORITHMS = ("ppo", "sac")
 
@@ -98,9 +98,9 @@ def translate(agent: Agent) -> Config:
 
 def mapping(agent: Agent) -> list[ParameterMapping]:
     """How each parameter reaches skrl; see `mapping.Translation`."""
-    short: dict[str, tuple[MappingQuality, str]] = {}
+    short: dict[str, Shortfall] = {}
     if agent.precision == "mixed":
-        short["precision"] = ("approximate", "each library chooses itself which operations run in bfloat16 or float16")
+        short["precision"] = MIXED_PRECISION
     if isinstance(agent, SACAgent):
         paths, words = _SAC_PATHS, _sac_words(agent)
         if agent.normalize_observations:
