@@ -24,6 +24,7 @@ class SwitchedHooks:
 
     def __init__(self, recorder, env, pairs):
         self._recorder = recorder
+        self._env = env
         self._bare_step = env.step
         order = random.Random(0)
         self._plan = [on for _ in range(pairs + 1) for on in order.choice([(True, False), (False, True)])]
@@ -49,6 +50,9 @@ class SwitchedHooks:
     def iteration_ended(self):
         if self._on:
             self._recorder.iteration_ended()
+        else:
+            # Thrown away: the next iteration with hooks would otherwise read out the episodes of this one too.
+            self._env._log = self._env._new_log()
         now = time.perf_counter()
         self.seconds.append(now - self._begun)
         self._begun = now
