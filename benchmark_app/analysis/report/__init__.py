@@ -1,0 +1,47 @@
+"""One self-contained HTML file from many bundles."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from benchmark_app.analysis.history import History
+from benchmark_app.analysis.report.page import render_page
+from benchmark_app.analysis.report.payload import Selection, build_payload, select_runs
+
+__all__ = ["Selection", "select_runs", "write_report", "write_text"]
+
+
+def write_report(
+    selection: Selection, output: Path, *, title: str, command: str, history: History | None = None
+) -> None:
+    """Write the report of some runs, replacing an older one in one step.
+
+    Args:
+        selection: The runs, at least one.
+        output: The HTML file. Links to bundles and logs are relative to its folder.
+        title: Heading of the report.
+        command: The line that makes it, shown in it.
+        history: Results by commit, to be drawn as well.
+
+    Raises:
+        OSError: The file cannot be written; an older one is intact.
+    """
+    payload = build_payload(selection, folder=output.parent, title=title, command=command, history=history)
+    write_text(output, render_page(payload))
+
+
+def write_text(output: Path, text: str) -> None:
+    """Write a file whole or not at all.
+
+    Raises:
+        OSError: It cannot be written; an older one is intact.
+    """
+    temporary = output.with_name(f".{output.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        temporary.write_bytes(text.encode("utf-8", "replace"))
+        os.replace(temporary, output)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

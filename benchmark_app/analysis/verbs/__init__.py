@@ -1,0 +1,1 @@
+"""What a person types: one module per verb, each with `run(arguments) -> exit status`."""
