@@ -3,12 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+# ovphysx and the test tools disagree on `packaging`, so that engine has an environment of its own.
+OVPHYSX_VENV := .venv-ovphysx
+OVPHYSX_INSTALLED := $(OVPHYSX_VENV)/.installed
 ARGS ?=
 
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-learning test-gpu check format schema bench fairness clean
+.PHONY: help install install-ovphysx run test test-learning test-ovphysx test-gpu check format schema bench fairness clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,14 +24,28 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
+install-ovphysx: $(OVPHYSX_INSTALLED) ## Make .venv-ovphysx: the same with physics=ovphysx (NVIDIA's licence)
+
+$(OVPHYSX_INSTALLED): pyproject.toml constraints-ovphysx.txt
+	@echo "ovphysx and its schemas are NVIDIA's: by downloading or using ovphysx, you agree to the NVIDIA Omniverse terms."
+	@echo "https://www.nvidia.com/en-us/agreements/enterprise-software/product-specific-terms-for-omniverse"
+	@echo "Press Ctrl-C within 5 seconds if you do not."
+	@sleep 5
+	$(PYTHON) -m venv $(OVPHYSX_VENV)
+	$(OVPHYSX_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-ovphysx.txt -e '.[ovphysx,test]'
+	@touch $@
+
 run: install ## Run the main job: start-up, runtime, training and play (ARGS="framework=skrl" to change it)
 	$(BIN)/python -m benchmark_app $(ARGS)
 
 test: install ## Run the tests
-	$(BIN)/python -m pytest -m "not learning and not gpu" $(ARGS)
+	$(BIN)/python -m pytest -m "not learning and not gpu and not ovphysx" $(ARGS)
 
 test-learning: install ## Train every library on cartpole with three seeds, and check what it learned (minutes)
 	$(BIN)/python -m pytest -m learning $(ARGS)
+
+test-ovphysx: install-ovphysx ## Run the tests of physics=ovphysx (downloads it, under NVIDIA's licence)
+	$(OVPHYSX_VENV)/bin/python -m pytest -m ovphysx $(ARGS)
 
 test-gpu: install ## Run the tests that need an NVIDIA GPU
 	$(BIN)/python -m pytest -m gpu $(ARGS)
@@ -61,4 +78,4 @@ fairness: install ## Train the four libraries with three seeds, exact and stock,
 	$(BIN)/python benchmarks/fairness.py $$runs > $$runs/fairness.md && mv $$runs/fairness.md docs/fairness.md
 
 clean: ## Remove .venv and caches; results in outputs/ stay
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(OVPHYSX_VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

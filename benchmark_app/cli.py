@@ -14,6 +14,7 @@ if sys.path and sys.path[0] == os.getcwd() != os.path.dirname(os.path.dirname(be
 
 import signal
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -117,6 +118,20 @@ def _agents(arguments: list[str]) -> int:
     return agents(arguments)
 
 
+def _backends(arguments: list[str]) -> int:
+    from benchmark_app.backends import backends
+
+    return backends(arguments)
+
+
+def _analysis(verb: str) -> Callable[[list[str]], int]:
+    def run(arguments: list[str]) -> int:
+        status: int = import_module(f"benchmark_app.analysis.verbs.{verb}").run(arguments)
+        return status
+
+    return run
+
+
 def _usage(form: str, what: str, arguments: list[str]) -> int:
     asked = arguments[:1] in (["-h"], ["--help"])
     print(f"usage: python -m benchmark_app {form}\n\n{what}", file=sys.stdout if asked else sys.stderr)
@@ -128,4 +143,6 @@ VERBS: dict[str, Callable[[list[str]], int]] = {
     "recover": _recover,
     "replay": _replay,
     "agents": _agents,
+    "backends": _backends,
+    **{verb: _analysis(verb) for verb in ("compare", "report", "export", "history")},
 }

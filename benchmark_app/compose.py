@@ -25,6 +25,7 @@ from yaml import YAMLError
 
 from benchmark_app import config
 from benchmark_app.config import unknown_key
+from benchmark_app.launch import report
 from benchmark_app.launch.application import run
 from benchmark_app.launch.run_directory import HydraRecord
 from benchmark_app.places import conf_dir
@@ -97,12 +98,17 @@ def _compose_once(args: Any) -> tuple[Settings, Path, HydraRecord]:
 def _run_hydra_itself(parser: Any, args: Any, arguments: list[str]) -> int:
     """Leave sweeps, `--help` and its like to Hydra."""
     statuses: list[int] = []
+    sweep: dict[str, Path] = {}
 
     def task(composed: DictConfig) -> None:
         hydra = HydraConfig.get()
         directory = Path(hydra.runtime.output_dir)
         try:
-            statuses.append(run(*_checked(composed, hydra, directory, args)))
+            settings, directory, record = _checked(composed, hydra, directory, args)
+            if settings.run.report:  # one for all of them, at the end
+                settings.run.report = False
+                sweep["folder"] = Path(hydra.sweep.dir).absolute()
+            statuses.append(run(settings, directory, record))
         except SettingError as error:
             statuses.append(refuse(str(error)))
             with suppress(OSError):
@@ -122,6 +128,8 @@ def _run_hydra_itself(parser: Any, args: Any, arguments: list[str]) -> int:
         if statuses:
             raise  # a run began: this is no mistake in what was typed
         return refuse(explain(error, arguments))
+    if sweep:
+        report.tell(sweep["folder"])
     return max(statuses, default=0)
 
 
@@ -136,7 +144,8 @@ def _checked(composed: DictConfig, hydra: Any, directory: Path, args: Any) -> tu
         SettingError: Something in it cannot work.
     """
     choices = hydra.runtime.choices
-    for group in NAMED_GROUPS:
+    second = ["reference_physics"] if choices.get("reference_physics") else []
+    for group in (*NAMED_GROUPS, *second):
         name = OmegaConf.select(composed, f"{group}.name")
         if name is None:
             raise SettingError(f"{group}: has no value; set {group}=CHOICE")

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import importlib.metadata
 import math
 import os
 import re
 import shutil
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,13 +24,15 @@ from benchmark_app.checkpoint_card import CardError, iterations_left, mismatches
 from benchmark_app.frameworks.agent import AGENTS, Agent
 from benchmark_app.frameworks.mapping import native_problems
 from benchmark_app.frameworks.registry import load_translation
+from benchmark_app.physics import availability
+from benchmark_app.physics.catalogue import ENGINES
+from benchmark_app.physics.cfg import EngineCfg
+from benchmark_app.profiling.host.interpreter import other_interpreter, this_interpreter
 from benchmark_app.settings import GROUPS, FrameworkCfg, SettingError, Settings, task_cfg_class
 
 MOST = 10**9
+ACTION_SETS = 3  # of the workflow equivalence; each row is driven with one
 MOST_ENVS = 2**20  # a million more would only be killed for want of memory, perhaps with its neighbours
-
-# What has to be installed for a choice, so that a missing package is refused before anything heavy starts.
-PHYSICS_DISTRIBUTIONS = {"newton_mjwarp": ("newton", "warp-lang", "mujoco-warp")}
 
 
 @dataclass(kw_only=True)
@@ -41,6 +43,7 @@ class _Root:
     num_envs: int
     device: str
     threads: int
+    kernel_cache: str | None
     nan_guard: bool
     checkpoint: str | None
     task: Any
@@ -57,8 +60,10 @@ class _Root:
     runtime: Any
     startup: Any
     learning: Any
+    equivalence: Any
     run: Any
     worker: Any
+    reference_physics: Any = None
 
 
 def check(composed: DictConfig, presets: list[str]) -> Settings:
@@ -78,6 +83,9 @@ def check(composed: DictConfig, presets: list[str]) -> Settings:
         raise SettingError(f"task.module={module}: must name the Python module of the task")
     groups["task"] = OmegaConf.to_object(_typed(task_cfg_class(module), composed.task, "task"))
     groups["agent"], groups["framework"] = agent_and_framework(composed)
+    groups["physics"] = _engine(composed, "physics")
+    if plain["reference_physics"] is not None:
+        groups["reference_physics"] = _engine(composed, "reference_physics")
     settings = Settings(**{**plain, **groups}, presets=presets)
     for problem in _problems(settings):
         raise SettingError(problem)
@@ -99,6 +107,15 @@ def agent_and_framework(composed: DictConfig) -> tuple[Agent, FrameworkCfg]:
     agent = OmegaConf.to_object(_typed(AGENTS[algorithm], composed.agent, "agent"))
     framework = OmegaConf.to_object(_typed(FrameworkCfg, composed.framework, "framework"))
     return agent, framework  # type: ignore[return-value]
+
+
+def _engine(composed: DictConfig, group: str) -> EngineCfg:
+    node = composed[group]
+    engine = node.get("name") if isinstance(node, DictConfig) else node
+    if engine not in ENGINES:
+        raise SettingError(f"{group}.name={engine}: must be one of {', '.join(ENGINES)}; choose an engine")
+    cfg: EngineCfg = OmegaConf.to_object(_typed(ENGINES[engine].cfg, node, group))  # type: ignore[assignment]
+    return cfg
 
 
 T = TypeVar("T")
@@ -166,8 +183,9 @@ def _problems(settings: Settings) -> list[str]:
     """Every value that is well typed and still cannot work."""
     s = settings
     found = _not_finite(dataclasses.asdict(settings))
-    for name in ("workflow", "physics", "profiling", "numerics", "task"):
-        found += [f"{name}.{problem}" for problem in getattr(s, name).problems()]
+    for name in ("workflow", "physics", "reference_physics", "profiling", "numerics", "task", "equivalence"):
+        if (group := getattr(s, name)) is not None:
+            found += [f"{name}.{problem}" for problem in group.problems()]
     found += [f"agent.{problem}" for problem in s.agent.problems(s.num_envs)] if s.num_envs > 0 else []
     for key, value, least, most in (
         ("num_envs", s.num_envs, 1, MOST_ENVS),
@@ -202,11 +220,17 @@ def _problems(settings: Settings) -> list[str]:
         )
     if s.training.early_stop_success is not None and not 0.0 < s.training.early_stop_success <= 1.0:
         found.append(f"training.early_stop_success={s.training.early_stop_success}: must be in (0, 1], or null")
+    if s.kernel_cache is not None:
+        if not s.kernel_cache.strip():
+            found.append("kernel_cache=: must name a folder, or be null")
+        s.kernel_cache = os.path.abspath(os.path.expanduser(s.kernel_cache))
     if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", s.device):
         found.append(f"device={s.device}: must be auto, cpu, cuda or cuda:N")
+    elif problem := availability.device_problem(s.physics.name, s.device):
+        found.append(problem)
     if not found and {"training", "play"} & set(s.workflow.steps):
         found += _framework_problems(s)
-    return found + _checkpoint_problems(s) + _installation_problems(s)
+    return found + _checkpoint_problems(s) + _installation_problems(s) + _equivalence_problems(s)
 
 
 def _framework_problems(s: Settings) -> list[str]:
@@ -287,23 +311,47 @@ def _resume_problems(s: Settings) -> list[str]:
     return []
 
 
+def _equivalence_problems(s: Settings) -> list[str]:
+    """What keeps two engines from being compared."""
+    reference, probe = s.reference_physics, s.equivalence
+    if "equivalence" not in s.workflow.steps:
+        if reference is None:
+            return []
+        return [f"reference_physics={reference.name}: workflow={s.workflow.name} compares no engines; leave it out"]
+    if reference is None:
+        return ["reference_physics=null: workflow=equivalence compares two engines; set reference_physics=ENGINE"]
+    if s.num_envs < ACTION_SETS:
+        return [f"num_envs={s.num_envs}: workflow=equivalence has {ACTION_SETS} sets of actions, each needs a row"]
+    longest = s.task.max_episode_steps
+    if probe.steps is not None and not 1 <= probe.steps <= longest:
+        return [f"equivalence.steps={probe.steps}: must be from 1 to {longest}, the steps of an episode, or null"]
+    if probe.reference_python is not None and shutil.which(probe.reference_python) is None:
+        return [f"equivalence.reference_python={probe.reference_python}: no such program; give a Python interpreter"]
+    theirs = s.for_reference()
+    found = _installation_problems(theirs)
+    if problem := availability.device_problem(reference.name, s.device):
+        found.append(problem)
+    python = "equivalence.reference_python" if probe.reference_python else "worker.python"
+    return [problem.replace("worker.python", python).replace("physics=", "reference_physics=", 1) for problem in found]
+
+
 def _installation_problems(s: Settings) -> list[str]:
-    if s.worker.python is not None:
-        # What that interpreter has installed is for its worker to say.
-        if shutil.which(s.worker.python) is None:
-            return [f"worker.python={s.worker.python}: no such program; give the path of a Python interpreter"]
-        return []
+    """What is not installed in the interpreter of the workers, which is asked without importing anything."""
+    if s.worker.python is not None and shutil.which(s.worker.python) is None:
+        return [f"worker.python={s.worker.python}: no such program; give the path of a Python interpreter"]
     if s.worker.program is not None:
-        if not Path(s.worker.program).is_file():
-            return [f"worker.program={s.worker.program}: no such file"]
-        return []
-    needed = [("physics", s.physics.name, name) for name in PHYSICS_DISTRIBUTIONS.get(s.physics.name, ())]
-    if s.framework.distribution is not None and {"training", "play"} & set(s.workflow.steps):
-        needed.append(("framework", s.framework.name, s.framework.distribution))
-    found = []
-    for group, choice, distribution in needed:
-        try:
-            importlib.metadata.version(distribution)
-        except importlib.metadata.PackageNotFoundError:
-            found.append(f"{group}={choice}: needs the package {distribution}; type: pip install {distribution}")
-    return found
+        return [] if Path(s.worker.program).is_file() else [f"worker.program={s.worker.program}: no such file"]
+    library = s.framework.distribution if {"training", "play"} & set(s.workflow.steps) else None
+    wanted = [*availability.distributions(s.physics.name), *([library] if library else [])]
+    try:
+        found = this_interpreter(wanted) if s.worker.python is None else other_interpreter(s.worker.python, wanted)
+    except (OSError, subprocess.SubprocessError) as error:
+        return [f"worker.python={s.worker.python}: cannot be asked what it has installed ({error})"]
+    where = f" with worker.python={s.worker.python}" if s.worker.python else ""
+    problems = []
+    if problem := availability.missing(s.physics.name, found):
+        problems.append(f"physics={s.physics.name}{where}: {problem}")
+    if library and found.versions[library] is None:
+        lacks = f"needs the package {library}; type: pip install {library}"
+        problems.append(f"framework={s.framework.name}{where}: {lacks}")
+    return problems

@@ -75,7 +75,7 @@ def make_single_env(
     """Make a task's plain environment; `gymnasium.make` calls this.
 
     Args:
-        physics: The physics engine, one of `benchmark_app.physics.BACKENDS`.
+        physics: The physics engine, one of `benchmark_app.physics.catalogue.ENGINES`.
         device: Torch device it simulates on.
         physics_settings: The engine's own settings.
         render_mode: None; there is no renderer here.
@@ -105,7 +105,7 @@ def make_vector_env(
     Args:
         num_envs: Rows.
         autoreset_mode: What becomes of rows that finish: `SameStep` or `Disabled`; see `TorchVectorEnv`.
-        physics: The physics engine, one of `benchmark_app.physics.BACKENDS`.
+        physics: The physics engine, one of `benchmark_app.physics.catalogue.ENGINES`.
         device: Torch device it simulates on.
         physics_settings: The engine's own settings.
         render_mode: None; there is no renderer here.

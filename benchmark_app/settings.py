@@ -12,8 +12,10 @@ from typing import Any
 
 from benchmark_app.envs.cfg import EnvCfg
 from benchmark_app.frameworks.agent import AGENTS, Agent
+from benchmark_app.physics.catalogue import ENGINES
+from benchmark_app.physics.cfg import EngineCfg
 
-WORKFLOWS = ("startup", "runtime", "training", "play")
+WORKFLOWS = ("startup", "runtime", "training", "play", "equivalence")
 
 
 class SettingError(Exception):
@@ -50,21 +52,6 @@ class FrameworkCfg:
     module: str
     distribution: str | None
     native: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(kw_only=True)
-class PhysicsCfg:
-    """`physics=`: the physics engine."""
-
-    name: str
-    integrator: str = "implicitfast"
-
-    def problems(self) -> list[str]:
-        """An integrator the engine does not have."""
-        allowed = ("implicitfast", "euler")
-        if self.integrator in allowed:
-            return []
-        return [f"integrator={self.integrator}: must be one of {', '.join(allowed)}"]
 
 
 @dataclass(kw_only=True)
@@ -151,6 +138,25 @@ class StartupCfg:
 
 
 @dataclass(kw_only=True)
+class EquivalenceCfg:
+    """`equivalence.*`."""
+
+    steps: int | None
+    amplitude: float
+    tolerance_rad: float
+    tolerance_m: float
+    reference_python: str | None
+
+    def problems(self) -> list[str]:
+        """Amplitudes and tolerances that mean nothing."""
+        found = [] if 0 < self.amplitude <= 1 else [f"amplitude={self.amplitude}: must be in (0, 1]"]
+        for key in ("tolerance_rad", "tolerance_m"):
+            if getattr(self, key) <= 0:
+                found.append(f"{key}={getattr(self, key)}: must be greater than 0")
+        return found
+
+
+@dataclass(kw_only=True)
 class LearningCfg:
     """`learning.*`."""
 
@@ -165,6 +171,7 @@ class RunCfg:
     root: str
     grace_s: float
     reserve_mb: int
+    report: bool
 
 
 @dataclass(kw_only=True)
@@ -184,13 +191,14 @@ class Settings:
     framework: FrameworkCfg
     agent: Agent
     task: EnvCfg
-    physics: PhysicsCfg
+    physics: EngineCfg
     rendering: RenderingCfg
     profiling: ProfilingCfg
     seed: int
     num_envs: int
     device: str
     threads: int
+    kernel_cache: str | None
     nan_guard: bool
     checkpoint: str | None
     admission: AdmissionCfg
@@ -199,27 +207,43 @@ class Settings:
     play: PlayCfg
     runtime: RuntimeCfg
     startup: StartupCfg
+    equivalence: EquivalenceCfg
     learning: LearningCfg
     run: RunCfg
     worker: WorkerCfg
+    reference_physics: EngineCfg | None = None
     presets: list[str] = field(default_factory=list)
 
     def to_plain(self) -> dict[str, Any]:
         """Return the settings as plain JSON data, which `from_plain` reads back."""
         return dataclasses.asdict(self)
 
+    def for_reference(self) -> Settings:
+        """The same settings with the reference engine in place of the other, in the interpreter it runs in."""
+        assert self.reference_physics is not None, "checked with the settings"
+        python = self.equivalence.reference_python or self.worker.python
+        return dataclasses.replace(
+            self, physics=self.reference_physics, worker=dataclasses.replace(self.worker, python=python)
+        )
+
     @classmethod
     def from_plain(cls, data: dict[str, Any]) -> Settings:
         """Rebuild settings that were checked before; no check is repeated."""
-        kinds = {**GROUPS, "task": task_cfg_class(data["task"]["module"]), "agent": AGENTS[data["agent"]["algorithm"]]}
+        kinds: dict[str, type[Any]] = {
+            **GROUPS,
+            "task": task_cfg_class(data["task"]["module"]),
+            "agent": AGENTS[data["agent"]["algorithm"]],
+        }
+        for key in ("physics", "reference_physics"):
+            if data[key] is not None:
+                kinds[key] = ENGINES[data[key]["name"]].cfg
         return cls(**{**data, **{name: kind(**data[name]) for name, kind in kinds.items()}})
 
 
-# The groups that have one class each; that of `task` is its module's, that of `agent` its algorithm's.
+# The groups that have one class each; that of `task` is its module's, of `agent` its algorithm's, of an engine its own.
 GROUPS: dict[str, type[Any]] = {
     "workflow": WorkflowCfg,
     "framework": FrameworkCfg,
-    "physics": PhysicsCfg,
     "rendering": RenderingCfg,
     "profiling": ProfilingCfg,
     "admission": AdmissionCfg,
@@ -228,6 +252,7 @@ GROUPS: dict[str, type[Any]] = {
     "play": PlayCfg,
     "runtime": RuntimeCfg,
     "startup": StartupCfg,
+    "equivalence": EquivalenceCfg,
     "learning": LearningCfg,
     "run": RunCfg,
     "worker": WorkerCfg,

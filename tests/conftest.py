@@ -49,7 +49,8 @@ class App:
 
     def synthetic(self, *arguments, fault="", step_s=0.01, **options):
         env = {"SYNTHETIC": fault, "SYNTHETIC_STEP_S": str(step_s), **options.pop("env", {})}
-        return self.start(f"worker.program={SYNTHETIC}", *arguments, env=env, **options)
+        quick = () if any(argument.startswith("run.report=") for argument in arguments) else ("run.report=false",)
+        return self.start(f"worker.program={SYNTHETIC}", *quick, *arguments, env=env, **options)
 
     def status(self, *arguments, **options):
         """Exit status of a whole synthetic run."""

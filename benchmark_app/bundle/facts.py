@@ -12,7 +12,19 @@ from benchmark_app.bundle.reached import Gaps
 from benchmark_app.bundle.read import parse_record
 from benchmark_app.bundle.schema import Framework, GpuDeviceInfo, Hardware, RunConfig, RunIdentity, Versions
 from benchmark_app.bundle.status import RunOutcome, exit_code, exit_note, failed_at
-from benchmark_app.journal.events import Event, Extra, HostFacts, RunClosed, RunPlanned, Scalar, WorkerFacts
+from benchmark_app.journal.events import (
+    EngineWarned,
+    Event,
+    Extra,
+    HostFacts,
+    RunClosed,
+    RunPlanned,
+    Scalar,
+    WorkerFacts,
+)
+
+WARNINGS = "engine_warnings."
+"""Prefix in `extra` of the number of each warning of the engine that means wrong physics."""
 
 # Only this package may say these: a task must not be able to pass for a real run, nor a crash for a clean one.
 _OURS = {"synthetic", "perturbed", "reason", "failed_at", "exit_code", "exit_note", "not_reached"}
@@ -72,6 +84,10 @@ def build_extra(
             given |= event.extra | {"device": event.device}
     for event in every(events, Extra):
         given |= event.values
+    for key, count in _printed_warnings(events).items():
+        # What an engine prints it may also count; neither knows of what the other missed.
+        counted = given.get(key)
+        given[key] = max(count, counted) if isinstance(counted, int) else count
     extra = {key: value for key, value in given.items() if key not in _OURS} | own
     framework = _framework(plan)
     if framework is not None and framework not in get_args(Framework):
@@ -87,6 +103,15 @@ def build_extra(
         "not_reached": ",".join(gaps.paths),
     }
     return extra | {key: value for key, value in ending.items() if value}
+
+
+def _printed_warnings(events: Sequence[Event]) -> dict[str, int]:
+    """Lines of each warning in the engine's output."""
+    counts: dict[str, int] = {}
+    for event in every(events, EngineWarned):
+        key = f"{WARNINGS}{event.name}"
+        counts[key] = counts.get(key, 0) + event.count
+    return counts
 
 
 def _framework(plan: RunPlanned) -> str | None:

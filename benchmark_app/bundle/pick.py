@@ -13,7 +13,7 @@ E = TypeVar("E", bound=Event)
 
 @dataclass
 class Pass:
-    """The events from the spawn of one worker process to the next one's; only startup has two."""
+    """The events from the spawn of one worker process to the next one's; startup and equivalence have several."""
 
     profiled: bool = False
     events: list[Event] = field(default_factory=list)

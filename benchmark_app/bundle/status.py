@@ -9,6 +9,8 @@ from typing import Literal
 
 from benchmark_app.bundle.pick import every, first, in_order, last, passes
 from benchmark_app.journal.events import (
+    Comparison,
+    EngineWarned,
     Event,
     Failed,
     Finished,
@@ -36,12 +38,16 @@ def run_status(events: Iterable[Event]) -> RunOutcome:
 
     Only the worker's own word that all of its work is done makes a run completed: no exit status does, because a task
     may call `os._exit(0)`, and none undoes it, because closing an engine may end the process. A stop that was asked
-    for makes it interrupted, unless the worker had failed before.
+    for makes it interrupted, unless the worker had failed before. A warning of the engine that means wrong physics and
+    is not allowed makes it crashed, whatever the worker says: its numbers are not those of the robot.
     """
     events = in_order(events)
     refused = first(events, Refused)
     if refused is not None:
         return RunOutcome("refused", _one_line(refused.message))
+    if warned := _forbidden(events):
+        error = first(events, Failed)
+        return RunOutcome("crashed", _one_line(f"{error.error}; {warned}" if error is not None else warned))
     if _work_done(events):
         return RunOutcome("completed", "")
     stop = first(events, StopRequested)
@@ -72,9 +78,20 @@ def failed_at(events: Iterable[Event]) -> str:
     return failed.where if failed is not None else ""
 
 
+def _forbidden(events: list[Event]) -> str:
+    """The engine's warning that failed the run, in a line, "" if none did."""
+    warned = every(events, EngineWarned)
+    event = next((event for event in warned if not event.allowed), None)
+    if event is None:
+        return ""
+    names = ",".join(sorted({other.name for other in warned if other.setting == event.setting}))
+    allow = f"to run all the same, set {event.setting}=[{names}]"
+    return f"engine warning {event.name}: {event.meaning} ({event.line}); {allow}"
+
+
 def _work_done(events: list[Event]) -> bool:
     if any(finished.outcome in DONE for finished in every(passes(events)[-1].events, Finished)):
-        return not _profile_missing(events)
+        return not (_profile_missing(events) or _comparison_missing(events))
     return False
 
 
@@ -86,6 +103,12 @@ def _profile_missing(events: list[Event]) -> bool:
     if any(spawned.profiled for spawned in every(events, WorkerSpawned)):
         return False
     return first(events, StopRequested) is not None or first(events, RunClosed) is None
+
+
+def _comparison_missing(events: list[Event]) -> bool:
+    """True if an equivalence run ended before its engines were compared: each of its earlier parts finishes too."""
+    plan = first(events, RunPlanned)
+    return plan is not None and plan.workflow == "equivalence" and first(events, Comparison) is None
 
 
 def _failed_before(events: list[Event], t: float) -> bool:

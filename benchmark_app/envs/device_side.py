@@ -31,7 +31,7 @@ class DeviceSide(TaskHooks):
         backend: The engine.
 
     Attributes:
-        control: Joint efforts `[N, D]`, for `apply_action` to fill.
+        control: Joint efforts `[N, D]`, or target positions (`SceneSpec.actuator`), for `apply_action` to fill.
     """
 
     def __init__(self, cfg: EnvCfg, backend: SimBackend) -> None:

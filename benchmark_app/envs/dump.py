@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmark_app.physics import BACKENDS
+from benchmark_app.physics.catalogue import ENGINES
 
 FOLDER = "nan_dump"
 FACTS, HISTORY = "dump.json", "history.npz"
@@ -61,8 +61,8 @@ def read_facts(folder: Path) -> dict[str, Any]:
             raise DumpError(f"{FACTS}: {key} is missing or of another type than {kind.__name__}")
     _check_rows(facts)
     physics = facts["physics"]
-    if physics.get("name") not in list(BACKENDS) or not isinstance(physics.get("settings"), dict):
-        raise DumpError(f"{FACTS}: physics must name one of {', '.join(BACKENDS)}, with its settings")
+    if physics.get("name") not in list(ENGINES) or not isinstance(physics.get("settings"), dict):
+        raise DumpError(f"{FACTS}: physics must name one of {', '.join(ENGINES)}, with its settings")
     return facts
 
 

@@ -28,7 +28,7 @@ class FrozenRows:
     def __init__(self, env: DeviceSide) -> None:
         self._env = env
         self.mask = torch.zeros(env.num_envs, dtype=torch.bool, device=env.device)
-        self._joints = torch.zeros_like(env.backend.joint_pos), torch.zeros_like(env.backend.joint_vel)
+        self._states = tuple(torch.zeros_like(tensor) for tensor in env.backend.robot_state.values())
         self._obs = {name: torch.zeros_like(group) for name, group in env._work.obs.items()}
 
     def rest(self, values: torch.Tensor) -> None:
@@ -38,9 +38,9 @@ class FrozenRows:
     def put_back(self) -> None:
         """Undo what the engine's step did to frozen rows."""
         env = self._env
-        for live, kept in zip((env.backend.joint_pos, env.backend.joint_vel), self._joints, strict=True):
+        for live, kept in zip(env.backend.robot_state.values(), self._states, strict=True):
             env.launch(keep, env.num_envs, self.mask, live, kept)
-        env.backend.reset_rows(self.mask, *self._joints)
+        env.backend.reset_rows(self.mask, *self._states)
 
     def settle(self) -> None:
         """Give frozen rows their terminal observation again: a task's own buffers may have moved on."""
@@ -63,7 +63,7 @@ class FrozenRows:
     def adopt(self) -> None:
         """Take the rows as they are for the state in which they ended, after an import."""
         env = self._env
-        for live, kept in zip((env.backend.joint_pos, env.backend.joint_vel), self._joints, strict=True):
+        for live, kept in zip(env.backend.robot_state.values(), self._states, strict=True):
             kept.copy_(live)
         for name, live in env._work.obs.items():
             self._obs[name].copy_(live)

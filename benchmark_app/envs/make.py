@@ -20,7 +20,7 @@ def make_env(
 
     Args:
         cfg: Task settings; `cfg.module` is imported for the task's code.
-        physics: Engine name, one of `benchmark_app.physics.BACKENDS`.
+        physics: Engine name, one of `benchmark_app.physics.catalogue.ENGINES`.
         num_envs: Rows.
         device: Torch device.
         physics_settings: The engine's own settings.

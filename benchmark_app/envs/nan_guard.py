@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 import benchmark_app
-from benchmark_app.physics import BACKENDS
+from benchmark_app.physics.catalogue import ENGINES
 
 from .checks import bad_rows
 from .dump import FACTS, FOLDER, HISTORY, VERSION
@@ -84,11 +84,14 @@ class NanGuard:
 
     def bind(self, env: TorchEnv) -> None:
         """Make the ring for an environment, empty. Called by `TorchEnv.set_nan_guard`."""
-        joints, n = env.backend.joint_pos.shape[1], env.num_envs
+        n = env.num_envs
+        kept = {**env.backend.robot_state, "control": env.control, "actions": env._actions}
+        self._widths = {name: tensor.shape[1] for name, tensor in kept.items()}
         with torch.inference_mode(False):
+            self._no_root = torch.zeros(n, 0, device=env.device)
             self._count = torch.zeros(n, dtype=torch.int64, device=env.device)
             self._places = torch.zeros(self._history, n, 2, dtype=torch.int64, device=env.device)
-            self._numbers = torch.zeros(self._history, n, 3 * joints + env.num_actions, device=env.device)
+            self._numbers = torch.zeros(self._history, n, sum(self._widths.values()), device=env.device)
 
     def clear(self) -> None:
         """Forget the steps remembered so far, in place: what an engine ran only to record it is no step."""
@@ -96,11 +99,13 @@ class NanGuard:
 
     def before(self, env: DeviceSide) -> None:
         """Remember the step about to be taken. One launch and nothing else, so that it can be part of a graph."""
+        joint_pos, joint_vel, *root = env.backend.robot_state.values()
         env.launch(
             remember,
             env.num_envs,
-            env.backend.joint_pos,
-            env.backend.joint_vel,
+            joint_pos,
+            joint_vel,
+            *(root or (self._no_root, self._no_root)),
             env._actions,
             env.control,
             env._steps,
@@ -159,8 +164,7 @@ class NanGuard:
         self.path = target
 
     def _facts(self, env: TorchEnv, reason: str, suspects: dict[str, list[int]], rows: list[int]) -> dict[str, Any]:
-        name = type(env.backend).__name__
-        known = [engine for engine, (_, class_name) in BACKENDS.items() if class_name == name]
+        known = [name for name, engine in ENGINES.items() if engine.backend[1] == type(env.backend).__name__]
         return {
             "version": VERSION,
             "reason": reason,
@@ -172,7 +176,10 @@ class NanGuard:
             "episode": env._episode[rows].tolist(),
             "steps": env._steps[rows].tolist(),
             "task": {"name": env.cfg.name, "module": env.cfg.module, "settings": dataclasses.asdict(env.cfg)},
-            "physics": {"name": self._physics or next(iter(known), name), "settings": self._physics_settings},
+            "physics": {
+                "name": self._physics or next(iter(known), type(env.backend).__name__),
+                "settings": self._physics_settings,
+            },
             "engine": env.get_backend_runtime_diagnostics(),
             "versions": versions(),
         }
@@ -182,9 +189,8 @@ class NanGuard:
         taken = int(self._count[0])
         slots = [step % self._history for step in range(max(0, taken - self._history), taken)]
         numbers, places = (ring[slots][:, rows].cpu().numpy() for ring in (self._numbers, self._places))
-        joints = env.backend.joint_pos.shape[1]
-        names = ("joint_pos", "joint_vel", "control", "actions")
-        arrays = dict(zip(names, np.split(numbers, [joints, 2 * joints, 3 * joints], axis=2), strict=True))
+        ends = np.cumsum(list(self._widths.values()))[:-1]
+        arrays = dict(zip(self._widths, np.split(numbers, ends, axis=2), strict=True))
         arrays |= {"episode": places[..., 0], "steps": places[..., 1]}
         after = {"failed.actions": env._actions, "failed.control": env.control, "failed.reward": env._work.reward}
         after |= {f"failed.obs.{name}": group for name, group in env._work.obs.items()}
@@ -209,17 +215,17 @@ def versions() -> dict[str, str]:
 
 
 def _completed(env: TorchEnv, suspects: dict[str, list[int]]) -> dict[str, list[int]]:
-    """Put the joint state where it belongs: what is observed and rewarded follows from it, not the reverse.
+    """Put the robot's state where it belongs: what is observed and rewarded follows from it, not the reverse.
 
     Where every tensor is finite, the engine itself is the suspect, in the rows it names a fault of.
     """
     if AFTER_RESET in suspects:
-        tensors = [env.backend.joint_pos, env.backend.joint_vel, *env._work.obs.values()]
+        tensors = [*env.backend.robot_state.values(), *env._work.obs.values()]
         still_bad = {row for tensor in tensors for row in bad_rows(tensor)}
         named = suspects[AFTER_RESET]
         return {AFTER_RESET: [row for row in named if row in still_bad] or named}
-    joints = {"joint_pos": bad_rows(env.backend.joint_pos), "joint_vel": bad_rows(env.backend.joint_vel)}
+    robot = {name: bad_rows(tensor) for name, tensor in env.backend.robot_state.items()}
     inputs = {name: rows for name, rows in suspects.items() if name in ("actions", "control")}
-    found = inputs | {name: rows for name, rows in joints.items() if rows} | suspects
+    found = inputs | {name: rows for name, rows in robot.items() if rows} | suspects
     faults = env.backend.export_state().get("faults")
     return found if found or faults is None else {ENGINE: faults.nonzero().flatten().tolist()}

@@ -22,6 +22,7 @@ from .torch_env import TorchEnv
 __all__ = ["Again", "reenact", "versions"]
 
 RECORDED = ("joint_pos", "joint_vel", "actions", "episode", "steps")
+OF_FLOATING_ROBOTS = ("root_pose", "root_vel")
 NO_EPISODE = torch.iinfo(torch.int64).min
 
 
@@ -54,7 +55,7 @@ class Witness(NanGuard):
 def reenact(cfg: EnvCfg, facts: dict[str, Any], history: Path) -> Again:
     """Rebuild the task on the CPU with the recorded rows alone, and take their recorded steps again.
 
-    Every step starts from the joint state recorded for it, so that nothing drifts away from the run; steps before the
+    Every step starts from the robot's state recorded for it, so that nothing drifts away from the run; steps before the
     failing one are taken for the sake of what the task itself carries from step to step.
 
     Args:
@@ -94,14 +95,18 @@ def _load(path: Path) -> dict[str, torch.Tensor]:
             if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
                 raise ValueError("it is compressed, which no dump is")
         with np.load(path, allow_pickle=False) as arrays:
-            return {name: torch.from_numpy(arrays[name]) for name in RECORDED}
+            names = [*RECORDED, *(name for name in OF_FLOATING_ROBOTS if name in arrays)]
+            return {name: torch.from_numpy(arrays[name]) for name in names}
     except Exception as error:  # whatever a damaged file makes of its readers
         raise DumpError(f"{path.name} cannot be read ({type(error).__name__}: {error})") from error
 
 
 def _check(recorded: dict[str, torch.Tensor], env: TorchEnv) -> None:
-    joints = env.backend.joint_pos.shape[1]
-    widths = {"joint_pos": (joints,), "joint_vel": (joints,), "actions": (env.num_actions,)}
+    widths = {name: tensor.shape[1:] for name, tensor in env.backend.robot_state.items()}
+    widths["actions"] = env._actions.shape[1:]
+    if odd := set(recorded) ^ {*RECORDED, *widths}:
+        floats = "floats" if env.backend.root_pose is not None else "does not float"
+        raise DumpError(f"{', '.join(sorted(odd))}: the robot of the task {floats}, that of the dump is another")
     for name, found in recorded.items():
         expected = (*recorded["steps"].shape[:1], env.num_envs, *widths.get(name, ()))
         kind = torch.float32 if name in widths else torch.int64
@@ -120,7 +125,7 @@ def _act(env: TorchEnv, recorded: dict[str, torch.Tensor], last_episode: torch.T
             reached = step == steps - 1
             episode = recorded["episode"][step]
             _begin(env, episode, episode != playing)
-            env.backend.reset_rows(everyone, recorded["joint_pos"][step], recorded["joint_vel"][step])
+            env.backend.reset_rows(everyone, *(recorded[name][step] for name in env.backend.robot_state))
             env.observe(env._work)
             env._steps.copy_(recorded["steps"][step])
             state = env.step(recorded["actions"][step])

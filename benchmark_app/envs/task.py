@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from benchmark_app.physics.base import SceneSpec
+from benchmark_app.physics.scene import SceneSpec
 
 from .state import TorchEnvState
 
@@ -43,7 +43,9 @@ class TaskHooks(ABC):
 
     @abstractmethod
     def apply_action(self, actions: torch.Tensor, state: TorchEnvState) -> torch.Tensor:
-        """Turn actions into joint efforts [N or N·m], held over the control step.
+        """Turn actions into the control, held over the control step.
+
+        The control is joint efforts [N or N·m], or target positions [rad or m] where the scene has an actuator.
 
         Args:
             actions: float32 `[N, num_actions]`; not to be written.
@@ -69,7 +71,7 @@ class TaskHooks(ABC):
         """Fill `state.obs` in place, after rows were reset. Rows that were not must come out as they were."""
 
     @abstractmethod
-    def initial_state(self, rows: torch.Tensor, uniform: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def initial_state(self, rows: torch.Tensor, uniform: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """First state of the next episode of some rows; the task's own buffers of these rows are cleared here too.
 
         Args:
@@ -77,7 +79,8 @@ class TaskHooks(ABC):
             uniform: Random numbers `[N, num_reset_randoms]` in [0, 1): the only randomness to use.
 
         Returns:
-            Joint positions and velocities, each `[N, D]`; only those of `rows` are used.
+            Joint positions and velocities, each `[N, D]`; of a floating robot also the root's pose `[N, 7]` and
+            velocity `[N, 6]`, as in `SimBackend.robot_state`. Only those of `rows` are used.
         """
 
     def task_state(self) -> dict[str, torch.Tensor]:

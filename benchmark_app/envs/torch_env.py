@@ -47,7 +47,7 @@ class TorchEnv(DeviceSide, Playback):
         ValueError: The engine's rows or device differ from those asked for.
 
     Attributes:
-        control: Joint efforts `[N, D]`, for `apply_action` to fill.
+        control: Joint efforts `[N, D]`, or target positions (`SceneSpec.actuator`), for `apply_action` to fill.
     """
 
     def __init__(self, cfg: EnvCfg, backend: SimBackend, num_envs: int, *, device: torch.device | str = "cpu") -> None:

@@ -30,7 +30,7 @@ class RunPlanned(Event):
 
     kind: ClassVar[str] = "run_planned"
     run_id: str
-    workflow: str  # training | play | runtime | startup
+    workflow: str  # training | play | runtime | startup | equivalence
     framework: str | None  # None where no library runs (runtime, startup)
     physics: str
     rendering: str
@@ -40,6 +40,7 @@ class RunPlanned(Event):
     max_iterations: int | None  # training budget; None elsewhere
     presets: list[str]
     start_time_utc: str  # ISO 8601, UTC
+    reference_physics: str | None = None  # the engine that `physics` is compared with (equivalence)
     ema_alpha: float = 0.1
     keep_series: bool = True
     top_n: int = 30  # startup: rows per phase of the profile
@@ -68,6 +69,7 @@ class WorkerSpawned(Event):
     command: list[str]
     log: str
     profiled: bool = False  # the second, profiled pass of the startup workflow
+    part: str = ""  # which of the workflow's worker processes, where it has several
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +93,24 @@ class StopRequested(Event):
     kind: ClassVar[str] = "stop_requested"
     reason: str
     signal: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineWarned(Event):
+    """The engine's output held warnings that mean wrong physics.
+
+    `name` and `meaning` are those of the engine's catalogue entry; `count` lines were found since the last such event
+    of this name; `line` is the first of them. `setting` is the one that allows it, such as `physics.allow`. `allowed`:
+    it does; otherwise the run has failed.
+    """
+
+    kind: ClassVar[str] = "engine_warned"
+    name: str
+    meaning: str
+    count: int
+    line: str
+    setting: str
+    allowed: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,6 +250,30 @@ class Diagnostics(Event):
     """What the engine says of itself once built (model sizes, capacities, solver); goes into `run.json`."""
 
     kind: ClassVar[str] = "diagnostics"
+    values: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineFacts(Event):
+    """What one of the two engines of an equivalence run says it simulates.
+
+    `part` is `reference` or `physics`; `settings` are the engine's own; `facts` is a `physics.scene.RobotFacts` in plain
+    data.
+    """
+
+    kind: ClassVar[str] = "engine_facts"
+    part: str
+    engine: str
+    version: str
+    settings: dict[str, Any]
+    facts: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison(Event):
+    """How far two engines came apart; `values` is the result's `comparison` (docs/engines.md)."""
+
+    kind: ClassVar[str] = "comparison"
     values: dict[str, Any]
 
 

@@ -6,13 +6,14 @@ import contextlib
 import shlex
 import sys
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from benchmark_app import __version__
 from benchmark_app.refusal import REFUSED
-from benchmark_app.settings import Settings
+from benchmark_app.settings import SettingError, Settings
 
-from . import agent_report
+from . import agent_report, report
 from .preflight import admit
 from .progress import Progress
 from .run_directory import HydraRecord, RunDirectory, point_latest
@@ -35,7 +36,7 @@ def run(settings: Settings, path: Path, record: HydraRecord) -> int:
         Exit status: 0 completed, 1 crashed, 2 refused, 128 + signal interrupted.
 
     Raises:
-        SettingError: The checkpoint or the run directory cannot be used; nothing was started.
+        SettingError: The checkpoint, the kernel cache or the run directory cannot be used; nothing was started.
     """
     with StopSignals() as signals:
         progress = Progress(sys.stderr)
@@ -47,6 +48,8 @@ def run(settings: Settings, path: Path, record: HydraRecord) -> int:
                 progress.end()
             if signals.first is not None:
                 return signals.exit_status
+        if settings.kernel_cache is not None:
+            _make_kernel_cache(Path(settings.kernel_cache))
         directory = RunDirectory.create(path, record, manifest(settings, record), settings.run.reserve_mb)
         point_latest(Path(settings.run.root), path)
         lost = _write_mapping(settings, directory.path)
@@ -61,7 +64,26 @@ def run(settings: Settings, path: Path, record: HydraRecord) -> int:
             if lost:
                 again = shlex.join(["python", "-m", "benchmark_app", "recover", str(directory.path)])
                 print(f"benchmark_app: the journals are kept; once there is space, type: {again}", file=sys.stderr)
+            several = sum(result.bundle is not None for result in results) > 1
+            if settings.run.report and several and signals.first is None:
+                report.tell(directory.path)
     return exit_status(results, signals)
+
+
+def _make_kernel_cache(folder: Path) -> None:
+    """Have the folder for compiled kernels there, and writable.
+
+    Raises:
+        SettingError: It cannot be.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise SettingError(
+            f"kernel_cache={folder}: cannot be written ({error.strerror}); name another folder, or null for Warp's own"
+        ) from error
 
 
 def _write_mapping(settings: Settings, folder: Path) -> list[str]:

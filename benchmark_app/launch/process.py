@@ -19,14 +19,19 @@ from benchmark_app.settings import Settings
 # Set by launchers for distributed runs. A library that sees them would wait for ranks that never come.
 DISTRIBUTED_VARIABLES = ("WORLD_SIZE", "RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 TERMINAL_SIGNALS = (signal.SIGINT, signal.SIGHUP)
+CACHE_VARIABLE = "WARP_CACHE_PATH"  # read by Warp when it starts
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
 def worker_environment(settings: Settings) -> dict[str, str]:
-    """Environment variables of a worker: the user's, with the thread setting applied."""
+    """Environment variables of a worker: the user's, with the settings for threads and compiled kernels applied."""
     dropped = {*DISTRIBUTED_VARIABLES, "HYDRA_FULL_ERROR"}
     kept = {name: value for name, value in os.environ.items() if name not in dropped}
-    return {**kept, **dict.fromkeys(THREAD_VARIABLES, str(settings.threads)), "PYTHONUNBUFFERED": "1"}
+    threads = dict.fromkeys(THREAD_VARIABLES, str(settings.threads))
+    cache = {} if settings.kernel_cache is None else {CACHE_VARIABLE: settings.kernel_cache}
+    # It holds for C's standard output, too: what an engine's native code prints is in the log at once, and to the last
+    # line even if the worker is killed.
+    return {**kept, **threads, **cache, "PYTHONUNBUFFERED": "1"}
 
 
 def worker_program(settings: Settings) -> Path:

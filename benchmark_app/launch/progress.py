@@ -9,7 +9,7 @@ from typing import TextIO
 
 from benchmark_app.checkpoint_card import iterations_left
 from benchmark_app.journal import Event
-from benchmark_app.journal.events import Episode, Iteration, LoopStarted, Phase, Steps
+from benchmark_app.journal.events import EngineWarned, Episode, Iteration, LoopStarted, Phase, Steps
 from benchmark_app.settings import Settings
 
 PLAIN_PERIOD_S = 10.0
@@ -44,15 +44,18 @@ class Progress:
         if self._live:
             self._put(f"\r\033[K{f'checking {checkpoint}'[: shutil.get_terminal_size().columns - 1]}")
 
-    def begin(self, workflow: str, settings: Settings, *, profiled: bool = False) -> None:
-        """A worker was started."""
-        self._name = f"{workflow} (profiled)" if profiled else workflow
+    def begin(self, workflow: str, settings: Settings, *, part: str = "") -> None:
+        """A worker was started, for a part of the workflow where it has several."""
+        self._name = f"{workflow} ({part.replace('_', ' ')})" if part else workflow
         self._total = {
             "training": iterations_left(settings) if workflow == "training" else 0,
             "runtime": settings.runtime.steps + settings.runtime.warmup_steps,
             "play": settings.play.episodes,
+            # Each part rolls out twice: as it is, and perturbed.
+            "equivalence": 2 * (settings.equivalence.steps or settings.task.max_episode_steps),
         }.get(workflow, 0)
         self._done = 0
+        self._warned: set[str] = set()
         self._frames = 0
         self._frames_per_step = settings.num_envs
         self._started = 0.0
@@ -93,6 +96,16 @@ class Progress:
             if left >= 1:
                 parts.append(f"{int(left) // 60}:{int(left) % 60:02d} left")
         self._text = "  ".join(parts)
+
+    def warned(self, event: EngineWarned) -> None:
+        """The engine said something that means wrong physics; each warning is shown once."""
+        if event.name in self._warned:
+            return
+        self._warned.add(event.name)
+        allowed = ", allowed" if event.allowed else ""
+        text = f"{self._name:<9} engine warning {event.name} ({event.meaning}{allowed}): {event.line}"
+        self._put(f"\r\033[K{text}\n" if self._live else f"{text}\n")
+        self._shown = ""
 
     def stopping(self, name: str, grace_s: float) -> None:
         """The worker was asked to stop."""

@@ -6,10 +6,13 @@ import os
 from pathlib import Path
 from typing import Any
 
+from benchmark_app.bundle.facts import WARNINGS
 from benchmark_app.bundle.read import read_bundle_file
 from benchmark_app.bundle.schema import Bundle, PlayBundle, RuntimeBundle, StartupBundle, TrainingBundle
+from benchmark_app.journal.events import Scalar
 from benchmark_app.settings import Settings
 
+from .equivalence_summary import equivalence_lines
 from .supervisor import WorkflowResult
 
 
@@ -17,25 +20,44 @@ def print_summary(directory: Path, results: list[WorkflowResult], settings: Sett
     """Print how a run ended."""
     shown = _short(directory)
     s = settings
-    head = [s.task.name, s.framework.name, s.physics.name, _count(s.num_envs, "environment"), f"seed {s.seed}"]
+    head = [s.task.name, s.framework.name, s.physics.name]
+    if s.reference_physics is not None and s.workflow.steps == ["equivalence"]:  # no library takes part
+        head = [s.task.name, f"{s.physics.name} against {s.reference_physics.name}"]
+    head += [_count(s.num_envs, "environment"), f"seed {s.seed}"]
     head.append(_count(s.threads, "thread"))
     if s.worker.program is not None:
         head.append("synthetic")
     print(" · ".join(head))
-    bundles = {result.workflow: read_bundle_file(result.bundle).bundle for result in results if result.bundle}
+    bundles = {
+        result.workflow: read_bundle_file(result.bundle).bundle
+        for result in results
+        if result.bundle and result.workflow != "equivalence"
+    }
     for bundle in bundles.values():
         if device := (bundle.extra or {}).get("device"):
             reason = (bundle.extra or {}).get("device_reason")
             print(f"  device    {device}" + (f": {reason}" if reason else ""))
             break
     for result in results:
-        print(f"  {result.workflow:<9} {result.status:<12} {_line(result, bundles.get(result.workflow))}".rstrip())
+        compared = equivalence_lines(result.bundle) if result.workflow == "equivalence" and result.bundle else []
+        line = _line(result, bundles.get(result.workflow)) or "".join(compared[:1])
+        print(f"  {result.workflow:<9} {result.status:<12} {line}".rstrip())
+        for more in compared[not result.reason :]:
+            print(f"  {'':<9} {'':<12} {more}")
+        for name, count in _warnings(bundles.get(result.workflow)).items():
+            print(f"  {'':<9} {'':<12} engine warning {name}: {count}")
         if result.status == "crashed":
             logs = sorted((directory / "logs").glob(f"{result.workflow}*.log"), key=lambda log: log.stat().st_mtime)
             for log in logs[-1:]:  # of a start-up's two passes, the later one failed
                 print(f"  {'':<9} {'':<12} log: {_short(log)}")
     written = [result.bundle.name for result in results if result.bundle is not None]
     print(f"  results   {shown}/ ({', '.join(written) if written else 'no bundle'}, run.json)")
+
+
+def _warnings(bundle: Bundle | None) -> dict[str, Scalar]:
+    """How often the engine gave each warning that means wrong physics."""
+    extra = bundle.extra or {} if bundle is not None else {}
+    return {key.removeprefix(WARNINGS): count for key, count in extra.items() if key.startswith(WARNINGS) and count}
 
 
 def _count(number: int, what: str) -> str:

@@ -16,12 +16,15 @@ from typing import Any
 from benchmark_app import __version__
 from benchmark_app.bundle.build import build_bundle, run_status
 from benchmark_app.bundle.check import BundleError
+from benchmark_app.bundle.equivalence import build_equivalence
+from benchmark_app.bundle.pick import passes
 from benchmark_app.bundle.write import write_bundle_file, write_json_file
 from benchmark_app.checkpoint_card import iterations_done, iterations_left, resume_facts
 from benchmark_app.journal import Event, JournalTail, JournalWriter, merge, read_journal
 from benchmark_app.journal.events import (
     CheckpointSaved,
     Diagnostics,
+    EngineWarned,
     Finished,
     HostFacts,
     ResourceSample,
@@ -36,6 +39,8 @@ from benchmark_app.profiling.host.resources import TreeSampler
 from benchmark_app.settings import Settings
 
 from . import agent_report
+from .engine_output import EngineOutput
+from .passes import Pass, passes_of
 from .process import WorkerProcess
 from .progress import Progress
 from .run_directory import CHECKPOINTS, LOGS, RunDirectory
@@ -94,7 +99,7 @@ class Supervisor:
         """Run one workflow to its end, whatever that is, and leave its bundle.
 
         Args:
-            workflow: training, play, runtime or startup.
+            workflow: training, play, runtime, startup or equivalence.
             checkpoint: Policy to play, or training to continue.
         """
         journal = JournalWriter(self._directory.journal(f"{workflow}.supervisor"))
@@ -102,9 +107,10 @@ class Supervisor:
         with journal:
             try:
                 journal.append(self._plan(workflow))
-                self._watch(workflow, checkpoint, journal, profiled=False)
-                if workflow == "startup" and self._settings.startup.top_n and self._may_profile():
-                    self._watch(workflow, checkpoint, journal, profiled=True)
+                for number, each in enumerate(passes_of(workflow, self._settings)):
+                    if number and not self._went_well(workflow, journal):
+                        break
+                    self._watch(workflow, checkpoint, journal, each)
             except Exception as error:  # whatever it was, the run must still leave its bundle
                 trouble = f"the supervisor had to give up: {error}"
                 with contextlib.suppress(OSError), self._directory.log(f"{workflow}.supervisor").open("a") as log:
@@ -120,10 +126,15 @@ class Supervisor:
                 lost = f"the last events could not be written: {error.strerror}"
         return close_workflow(self._directory, workflow, lost)
 
-    def _may_profile(self) -> bool:
-        """The profiled pass runs after a first pass that went well and was not stopped."""
-        events = load_events(self._directory, "startup")[0]
-        return any(isinstance(event, Finished) for event in events) and self._signals.first is None
+    def _went_well(self, workflow: str, journal: JournalWriter) -> bool:
+        """Whether the last pass did its work and nobody asked to stop, so that the next one may run."""
+        if (signal := self._signals.first) is not None:
+            # It may have come while no worker ran: the journal must tell that the rest was not to be done.
+            journal.append(StopRequested(t=time.monotonic(), reason=f"stopped by {signal.name}", signal=signal.name))
+            return False
+        latest = passes(load_events(self._directory, workflow)[0])[-1]
+        failed = any(isinstance(event, EngineWarned) and not event.allowed for event in latest.events)
+        return any(isinstance(event, Finished) for event in latest.events) and not failed
 
     def _plan(self, workflow: str) -> RunPlanned:
         s = self._settings
@@ -143,6 +154,7 @@ class Supervisor:
             workflow=workflow,
             framework=framework,
             physics=s.physics.name,
+            reference_physics=s.reference_physics.name if s.reference_physics is not None else None,
             rendering=s.rendering.name,
             task=s.task.gym_id,
             seed=s.seed,
@@ -162,42 +174,50 @@ class Supervisor:
             },
         )
 
-    def _spec(self, workflow: str, checkpoint: str | None, profiled: bool) -> tuple[Path, str]:
+    def _spec(self, workflow: str, checkpoint: str | None, each: Pass) -> tuple[Path, str]:
         """Write the file that tells a worker what to do; return it and the name its journal and log go by."""
-        name = f"{workflow}.profile" if profiled else workflow
+        name = f"{workflow}.{each.part}" if each.part else workflow
         path = self._directory.path / "journal" / f"{name}.spec.json"
         spec = {
             "workflow": workflow,
-            "settings": self._settings.to_plain(),
+            "part": each.part,
+            "settings": each.settings.to_plain(),
             "journal": str(self._directory.journal(f"{name}.worker")),
             "checkpoint": checkpoint,
             "directory": str(self._directory.path),
             "checkpoints": str(self._directory.path / CHECKPOINTS),
             "logs": str(self._directory.path / LOGS),
-            "profiled": profiled,
+            "profiled": each.profiled,
         }
         write_json_file(spec, path)
         return path, name
 
-    def _watch(self, workflow: str, checkpoint: str | None, journal: JournalWriter, *, profiled: bool) -> None:
+    def _watch(self, workflow: str, checkpoint: str | None, journal: JournalWriter, each: Pass) -> None:
         """Run one worker process to its end."""
-        spec, name = self._spec(workflow, checkpoint, profiled)
+        spec, name = self._spec(workflow, checkpoint, each)
         log = self._directory.log(name)
         tail = JournalTail(self._directory.journal(f"{name}.worker"))
         series = SeriesWriter(self._directory.path / LOGS / FOLDER, self._frames_before(checkpoint))
-        worker = WorkerProcess(self._settings, spec, log)
+        worker = WorkerProcess(each.settings, spec, log)
+        side = "reference_physics" if each.part.startswith("reference") else "physics"
+        output = EngineOutput(log, each.settings.physics, f"{side}.allow")
         killed = False
         try:
             spawned = WorkerSpawned(
-                t=worker.spawned_at, pid=worker.pid, command=worker.command, log=str(log), profiled=profiled
+                t=worker.spawned_at,
+                pid=worker.pid,
+                command=worker.command,
+                log=str(log),
+                profiled=each.profiled,
+                part=each.part,
             )
             journal.append(spawned)
-            self._progress.begin(workflow, self._settings, profiled=profiled)
-            if not profiled:
-                journal.append(self._host_facts())
+            self._progress.begin(workflow, each.settings, part=each.part)
+            if not each.profiled:
+                journal.append(_host_facts(each.settings))
             if workflow == "training":
                 series.load()
-            killed = self._loop(worker, journal, tail, series)
+            killed = self._loop(worker, journal, tail, series, output)
         finally:
             if not worker.wait(0):
                 worker.kill()
@@ -205,6 +225,7 @@ class Supervisor:
             self._show(tail.read(), series)
             series.close()
             self._progress.end()
+        self._note(output.finish(), journal)
         journal.append(
             WorkerExited(t=time.monotonic(), exit_code=code, last_words=worker.last_words, killed_by_us=killed)
         )
@@ -214,21 +235,38 @@ class Supervisor:
         done = 0 if checkpoint is None else iterations_done(Path(checkpoint))
         return done * self._settings.num_envs * self._settings.agent.rollout
 
-    def _host_facts(self) -> HostFacts:
-        """Collected while the worker starts, so that it costs no start-up time."""
-        python = self._settings.worker.python or sys.executable
-        return HostFacts(
-            t=time.monotonic(),
-            versions=facts.software(python, Path.cwd()),
-            hardware=facts.hardware(),
-            gpus=gpu.devices(),
-        )
-
     def _show(self, events: list[Event], series: SeriesWriter) -> None:
         self._progress.show(events)
         series.show(events)
 
-    def _loop(self, worker: WorkerProcess, journal: JournalWriter, tail: JournalTail, series: SeriesWriter) -> bool:
+    def _note(self, warned: list[EngineWarned], journal: JournalWriter) -> bool:
+        """Record warnings of the engine.
+
+        Returns:
+            Whether one is among them that fails the run.
+        """
+        for event in warned:
+            journal.append(event)
+            self._progress.warned(event)
+        return any(not event.allowed for event in warned)
+
+    def _ask_to_stop(self, worker: WorkerProcess, journal: JournalWriter) -> None:
+        """Ask for a signal's sake, or without one because the engine's physics are wrong."""
+        why = "wrong physics"
+        if (number := self._signals.first) is not None:
+            why = number.name
+            journal.append(StopRequested(t=time.monotonic(), reason=f"stopped by {why}", signal=why))
+        worker.ask_to_stop()
+        self._progress.stopping(why, self._settings.run.grace_s)
+
+    def _loop(
+        self,
+        worker: WorkerProcess,
+        journal: JournalWriter,
+        tail: JournalTail,
+        series: SeriesWriter,
+        output: EngineOutput,
+    ) -> bool:
         """Watch a worker until it ends.
 
         Returns:
@@ -237,10 +275,12 @@ class Supervisor:
         sampler = TreeSampler(worker.pid)
         next_sample = next_sync = time.monotonic()
         deadline: float | None = None
+        failed = False
         while not worker.wait(TICK_S):
             now = time.monotonic()
             events = tail.read()
             self._show(events, series)
+            failed = self._note(output.read(), journal) or failed
             if now >= next_sample:
                 next_sample = now + self._settings.profiling.sample_period_s
                 if (seen := sampler.sample()) is not None:
@@ -250,17 +290,25 @@ class Supervisor:
                 next_sync = now + SYNC_PERIOD_S
                 journal.sync()
                 _sync(tail.path)
-            if self._signals.first is not None:
+            if failed or self._signals.first is not None:
                 if deadline is None:
                     deadline = now + self._settings.run.grace_s
-                    name = self._signals.first.name
-                    journal.append(StopRequested(t=now, reason=f"stopped by {name}", signal=name))
-                    worker.ask_to_stop()
-                    self._progress.stopping(name, self._settings.run.grace_s)
+                    self._ask_to_stop(worker, journal)
                 if now >= deadline or self._signals.count > 1:
                     worker.kill()
                     return True
         return False
+
+
+def _host_facts(settings: Settings) -> HostFacts:
+    """Collected while the worker starts, so that it costs no start-up time."""
+    python = settings.worker.python or sys.executable
+    return HostFacts(
+        t=time.monotonic(),
+        versions=facts.software(python, Path.cwd()),
+        hardware=facts.hardware(),
+        gpus=gpu.devices(),
+    )
 
 
 def _sync(path: Path) -> None:
@@ -277,8 +325,8 @@ def _sync(path: Path) -> None:
 
 def load_events(directory: RunDirectory, workflow: str) -> tuple[list[Event], list[str]]:
     """Read a workflow's journals, merged; the second value says what of them could not be read."""
-    names = [f"{workflow}.supervisor", f"{workflow}.worker", f"{workflow}.profile.worker"]
-    read = [read_journal(directory.journal(name)) for name in names]
+    own = directory.journal(f"{workflow}.supervisor")
+    read = [read_journal(path) for path in (own, *sorted(own.parent.glob(f"{workflow}.*worker.jsonl")))]
     return merge(*(events for events, _ in read)), [dropped for _, dropped in read if dropped]
 
 
@@ -292,26 +340,32 @@ def close_workflow(directory: RunDirectory, workflow: str, lost: str = "") -> Wo
     """
     events, dropped = load_events(directory, workflow)
     outcome = run_status(events)
-    written = bundle = None
+    path, written = directory.path / f"{workflow}.json", False
     try:
-        bundle = build_bundle(events)
+        written = _write_result(workflow, events, path)
     except BundleError as error:
-        lost = f"{workflow}.json cannot be built: {error}"
-    if bundle is not None:
-        path = directory.path / f"{workflow}.json"
-        try:
-            write_bundle_file(bundle, path)
-            written = path
-        except OSError as error:
-            lost = f"{path.name} could not be written: {error.strerror}"
+        lost = f"{path.name} cannot be built: {error}"
+    except OSError as error:
+        lost = f"{path.name} could not be written: {error.strerror}"
     checkpoints = [event.path for event in events if isinstance(event, CheckpointSaved)]
     diagnostics = [event.values for event in events if isinstance(event, Diagnostics)]
     return WorkflowResult(
         workflow=workflow,
         status=outcome.status,
         reason=outcome.reason,
-        bundle=written,
+        bundle=path if written else None,
         checkpoint=checkpoints[-1] if checkpoints else None,
         lost="; ".join([*([lost] if lost else []), *dropped]),
         diagnostics=diagnostics[-1] if diagnostics else None,
     )
+
+
+def _write_result(workflow: str, events: list[Event], path: Path) -> bool:
+    """Write what a workflow found, if it was not refused; return whether there was anything."""
+    if workflow == "equivalence":
+        if (result := build_equivalence(events)) is not None:
+            write_json_file(result, path)
+        return result is not None
+    if (bundle := build_bundle(events)) is not None:
+        write_bundle_file(bundle, path)
+    return bundle is not None

@@ -1,7 +1,8 @@
 """The contract every physics engine satisfies.
 
 Canonical layout, whatever the engine: joints in the task's declared order, SI units, radians, world-frame velocities
-at the link frame origin, quaternions xyzw, positions local to each environment. Effort is the common control.
+at the link frame origin, quaternions xyzw, positions local to each environment. Effort is the common control; where a
+scene has a PD law, the law is ours and runs at every physics step, so that engines are compared on the same controller.
 """
 
 from __future__ import annotations
@@ -15,36 +16,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from .capabilities import BackendCapabilities
 from .playback import DebugOverlay, EnvPlayCapabilities, PhysicsStateLayout, PlayRendererCfg, cannot
-
-
-@dataclass(frozen=True, kw_only=True)
-class BackendCapabilities:
-    """What an engine can do; every claim is checked by a contract test.
-
-    Attributes:
-        devices: Torch device types it runs on.
-        row_reset: Selected rows can be reset while all others stay bitwise unchanged.
-        deterministic: The same inputs give bitwise the same states.
-        graph_replay: All substeps of a control step are replayed as one recorded graph.
-        completion_receipts: A step returns before its work is done; `receipt` then gives what to wait for.
-        exact_state: After `import_state` of what `export_state` gave, every later step is bitwise the same.
-    """
-
-    devices: tuple[str, ...]
-    row_reset: bool
-    deterministic: bool
-    graph_replay: bool
-    completion_receipts: bool = False
-    exact_state: bool = False
-
-    def __post_init__(self) -> None:
-        if not self.devices:
-            raise ValueError("devices must name at least one torch device type, got ()")
-        unknown = set(self.devices) - {"cpu", "cuda"}
-        if unknown:
-            raise ValueError(f"devices must be 'cpu' or 'cuda', got {sorted(unknown)}")
-
+from .scene import RobotFacts
 
 RECEIPT_VERSION = 1
 """What the fields of a `CompletionToken` mean; a reader refuses any other."""
@@ -93,65 +67,75 @@ class CompletionToken:
             )
 
 
-@dataclass(frozen=True, kw_only=True)
-class SceneSpec:
-    """The scene an engine is asked to build, one robot per environment.
-
-    Attributes:
-        mjcf: Path of the robot's MJCF file.
-        joints: Names of its joints in the task's canonical order; each has one degree of freedom.
-        num_envs: Environments simulated side by side.
-        physics_dt: Physics step [s].
-        decimation: Physics steps per control step.
-        max_contacts: Contacts per environment the engine must have room for (0: the scene has none).
-        max_constraints: Constraint rows per environment the engine must have room for.
-    """
-
-    mjcf: str
-    joints: tuple[str, ...]
-    num_envs: int
-    physics_dt: float
-    decimation: int
-    max_contacts: int
-    max_constraints: int
-
-
 class SimBackend(ABC):
     """One engine simulating `num_envs` copies of a scene.
+
+    State tensors are live views (or refreshed buffers) of the engine's state after `step` and `reset_rows`. Read
+    them, never write them.
 
     Attributes:
         num_envs: Environments.
         device: Torch device of every tensor.
         joint_names: Joint names in canonical order, D of them.
-        joint_pos: Joint positions `[N, D]` [rad or m]: a live view (or a refreshed buffer) of the engine's state after
-            `step` and `reset_rows`. Read it, never write it.
-        joint_vel: Joint velocities `[N, D]` [rad/s or m/s], likewise.
+        link_names: Names of the links of `link_pose` and `link_vel`, L of them.
+        joint_pos: Joint positions `[N, D]` [rad or m].
+        joint_vel: Joint velocities `[N, D]` [rad/s or m/s].
+        root_pose: Pose of the root link of a floating robot `[N, 7]`: position [m], quaternion xyzw; None: fixed.
+        root_vel: Its velocity `[N, 6]`: of the link frame's origin [m/s], then angular [rad/s], world axes; or None.
+        link_pose: Poses of the scene's links `[N, L, 7]`, likewise.
+        link_vel: Their velocities `[N, L, 6]`, likewise.
         capabilities: What this engine can do.
     """
 
     num_envs: int
     device: torch.device
     joint_names: tuple[str, ...]
+    link_names: tuple[str, ...] = ()
     joint_pos: torch.Tensor
     joint_vel: torch.Tensor
+    root_pose: torch.Tensor | None = None
+    root_vel: torch.Tensor | None = None
+    link_pose: torch.Tensor
+    link_vel: torch.Tensor
     capabilities: BackendCapabilities
 
+    @property
+    def robot_state(self) -> dict[str, torch.Tensor]:
+        """The state a row can be reset to: `joint_pos`, `joint_vel`, and of a floating robot `root_pose`, `root_vel`.
+
+        In the order in which `reset_rows` takes them.
+        """
+        state = {"joint_pos": self.joint_pos, "joint_vel": self.joint_vel}
+        if self.root_pose is not None and self.root_vel is not None:
+            state |= {"root_pose": self.root_pose, "root_vel": self.root_vel}
+        return state
+
     @abstractmethod
-    def step(self, effort: torch.Tensor) -> None:
+    def step(self, control: torch.Tensor) -> None:
         """Advance every environment by one control step (`decimation` physics steps).
 
         Args:
-            effort: Joint efforts `[N, D]` [N or N·m], float32, held over the control step.
+            control: `[N, D]` float32, held over the control step: joint efforts [N or N·m], or target positions
+                [rad or m] where the scene has an actuator.
         """
 
     @abstractmethod
-    def reset_rows(self, mask: torch.Tensor, joint_pos: torch.Tensor, joint_vel: torch.Tensor) -> None:
+    def reset_rows(
+        self,
+        mask: torch.Tensor,
+        joint_pos: torch.Tensor,
+        joint_vel: torch.Tensor,
+        root_pose: torch.Tensor | None = None,
+        root_vel: torch.Tensor | None = None,
+    ) -> None:
         """Put rows into a state as if freshly started there; all other rows stay bitwise unchanged.
 
         Args:
             mask: bool `[N]`, the rows to reset.
             joint_pos: Joint positions `[N, D]` [rad or m]; only the rows of `mask` are used.
             joint_vel: Joint velocities `[N, D]` [rad/s or m/s], likewise.
+            root_pose: Root poses `[N, 7]`, likewise; of a floating robot always, of a fixed one never.
+            root_vel: Root velocities `[N, 6]`, likewise.
         """
 
     def record(self, body: Callable[[], None]) -> Callable[[], None]:
@@ -178,7 +162,7 @@ class SimBackend(ABC):
 
         By default the joint state only, and `capabilities.exact_state` must be False where an engine carries more.
         """
-        return {"joint_pos": self.joint_pos.cpu().clone(), "joint_vel": self.joint_vel.cpu().clone()}
+        return {name: tensor.cpu().clone() for name, tensor in self.robot_state.items()}
 
     def import_state(self, state: Mapping[str, torch.Tensor]) -> None:
         """Continue from what `export_state` gave in an engine of the same scene and size. Cold path.
@@ -187,15 +171,16 @@ class SimBackend(ABC):
             state: The same names, shapes and types; the caller has checked them.
         """
         everywhere = torch.ones(self.num_envs, dtype=torch.bool, device=self.device)
-        self.reset_rows(everywhere, state["joint_pos"].to(self.device), state["joint_vel"].to(self.device))
+        self.reset_rows(everywhere, *(state[name].to(self.device) for name in self.robot_state))
 
     @property
     @abstractmethod
     def fault(self) -> torch.Tensor:
         """0-dim float32 tensor on `device`: 0 while the engine is sound, anything else once it lost correctness.
 
-        It covers the engine's own silent failures (an overflowing contact or constraint buffer), so that the
-        environment's one host read per step carries them too. Always the same tensor: the engine writes it.
+        It covers the engine's own silent failures (an overflowing contact or constraint buffer) that are not allowed
+        by name, so that the environment's one host read per step carries them too. Always the same tensor: the engine
+        writes it.
         """
 
     def clear_fault(self) -> None:
@@ -205,6 +190,17 @@ class SimBackend(ABC):
     @abstractmethod
     def describe_fault(self) -> str:
         """What `fault` stands for, with the rows concerned, in a sentence. Cold path."""
+
+    @abstractmethod
+    def robot_facts(self) -> RobotFacts:
+        """What the engine simulates, read back from it rather than from the robot's file. Cold path."""
+
+    def warning_counts(self) -> dict[str, int]:
+        """How often the engine counted each warning of its catalogue entry so far, by name; rows concerned, not steps.
+
+        Cold path. What it only prints is found in its output, not here.
+        """
+        return {}
 
     @abstractmethod
     def diagnostics(self) -> dict[str, Any]:

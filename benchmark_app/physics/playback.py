@@ -66,8 +66,8 @@ class PhysicsState(NamedTuple):
 
     Attributes:
         time: Time since the episode began `[...]` [s].
-        qpos: Joint positions `[..., nq]` [rad or m].
-        qvel: Joint velocities `[..., nv]` [rad/s or m/s].
+        qpos: Positions `[..., nq]` [rad or m].
+        qvel: Velocities `[..., nv]` [rad/s or m/s].
         mocap_pos: Positions of the mocap bodies `[..., nmocap, 3]` [m], local to the environment.
         mocap_quat: Their orientations `[..., nmocap, 4]`, xyzw.
     """
@@ -83,17 +83,22 @@ class PhysicsState(NamedTuple):
 class PhysicsStateLayout:
     """The columns of a snapshot: time, `nq` positions, `nv` velocities, then `nmocap` positions and orientations.
 
+    Of a floating robot the root comes first, before the joints: its pose (position, quaternion xyzw) among the
+    positions, its velocity (of the link frame's origin, then angular, world axes) among the velocities.
+
     Attributes:
         joint_names: Joints in the order of their columns, the task's own.
-        nq: Joint coordinates.
-        nv: Joint velocities.
+        nq: Coordinates: 7 of a floating root, then those of the joints.
+        nv: Velocities: 6 of a floating root, then those of the joints.
         nmocap: Bodies driven by motion capture.
+        floating: The root is free.
     """
 
     joint_names: tuple[str, ...]
     nq: int
     nv: int
     nmocap: int = 0
+    floating: bool = False
 
     @property
     def state_width(self) -> int:

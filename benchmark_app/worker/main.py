@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 import traceback
@@ -30,14 +31,17 @@ def main(spec_path: Path, fd: int, spawned_at: float) -> int:
     link = ParentLink(fd)
     spec = json.loads(spec_path.read_text(encoding="utf-8"))
     with JournalWriter(Path(spec["journal"])) as journal:
+        session = Session(spec=spec, journal=journal, link=link, spawned_at=spawned_at)
         try:
-            session = Session(spec=spec, journal=journal, link=link, spawned_at=spawned_at)
             WORKFLOWS[spec["workflow"]](session)
+            session.count_warnings()
         except RefusedError as error:
             journal.append(Refused(t=time.monotonic(), message=str(error)))
             return REFUSED
         except BaseException as error:
             _report(error, journal, link)
+            with contextlib.suppress(Exception):  # the engine may be what failed
+                session.count_warnings()
             return FAILED
         # The work is over and its journal says so; closing an engine may end the process.
         session.close()

@@ -6,16 +6,18 @@ from typing import Any
 
 import torch
 
+from benchmark_app.physics.catalogue import ENGINES
 from benchmark_app.settings import NumericsCfg
 
 from . import RefusedError
 
 
-def resolve_device(wanted: str) -> tuple[str, str]:
+def resolve_device(wanted: str, physics: str) -> tuple[str, str]:
     """Choose the device.
 
     Args:
-        wanted: auto, cpu, cuda or cuda:N.
+        wanted: auto, cpu, cuda or cuda:N; what the engine cannot do was refused before.
+        physics: The engine, one of `ENGINES`.
 
     Returns:
         `cpu` or `cuda:N`, and why `auto` did not take CUDA ("" otherwise).
@@ -25,11 +27,14 @@ def resolve_device(wanted: str) -> tuple[str, str]:
     """
     if wanted == "cpu":
         return "cpu", ""
-    problem = _no_cuda()
-    if wanted == "auto":
+    capable = ENGINES[physics].capabilities.devices
+    problem = _no_cuda() if "cuda" in capable else f"{physics} has no CUDA"
+    if wanted == "auto" and "cpu" in capable:
         return ("cpu", problem) if problem else ("cuda:0", "")
-    if problem:
+    if problem and "cpu" in capable:
         raise RefusedError(f"device={wanted}: {problem}; set device=cpu, or device=auto to take what is there")
+    if problem:
+        raise RefusedError(f"device={wanted}: {problem}, and physics={physics} needs it")
     index = int(wanted.partition(":")[2] or 0)
     if index >= torch.cuda.device_count():
         raise RefusedError(f"device={wanted}: this process sees {torch.cuda.device_count()} CUDA devices, from cuda:0")

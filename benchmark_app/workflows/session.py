@@ -32,10 +32,12 @@ class Session:
     """One workflow's run inside a worker.
 
     Attributes:
-        settings: Settings of the run, from `open` on.
+        settings: Settings of the run, from `read_settings` or `open` on.
         journal: Where events go.
         link: The pipe to the supervisor; `stop_requested` is looked at before every step.
+        part: Which of the workflow's worker processes this is, "" where it has but one.
         checkpoint: Policy to play, or training to continue; None elsewhere.
+        directory: The run directory.
         checkpoint_dir: Folder for checkpoints.
         log_dir: Folder for the library's own files.
 
@@ -52,6 +54,8 @@ class Session:
         self._spec = spec
         self.journal = journal
         self.link = link
+        self.part: str = spec["part"]
+        self.directory = Path(spec["directory"])
         self.checkpoint = None if spec["checkpoint"] is None else Path(spec["checkpoint"])
         self.checkpoint_dir = Path(spec["checkpoints"])
         self.log_dir = Path(spec["logs"]) / spec["workflow"]
@@ -60,6 +64,13 @@ class Session:
         self._env: TorchEnv | None = None
         self._adapter: Adapter | None = None
 
+    def read_settings(self) -> Settings:
+        """Read the settings. `open` does, too; this is for a workflow that opens no environment."""
+        from benchmark_app.settings import Settings
+
+        self.settings = Settings.from_plain(self._spec["settings"])
+        return self.settings
+
     def open(self, *, with_framework: bool) -> TorchEnv:
         """Go through the start-up phases, to an environment that was stepped once and is freshly seeded and reset.
 
@@ -67,7 +78,8 @@ class Session:
             with_framework: Import the RL library too.
 
         Raises:
-            RefusedError: The device the settings ask for is not there, or cannot compute as they ask.
+            RefusedError: The device the settings ask for is not there, or cannot compute as they ask; or the engine
+                cannot build the task's scene.
         """
         plain = self._spec["settings"]
         with self._phases.phase("python_imports"):
@@ -75,54 +87,60 @@ class Session:
             from . import RefusedError
             from . import device as devices
 
-            device, reason = devices.resolve_device(plain["device"])
+            name = plain["physics"]["name"]
+            device, reason = devices.resolve_device(plain["device"], name)
             learns = {"training", "play"} & set(plain["workflow"]["steps"])
             if learns and plain["agent"]["precision"] == "mixed" and device == "cpu":
                 raise RefusedError(
                     "agent.precision=mixed: the libraries do it on CUDA only; set agent.precision=float32"
                 )
             from benchmark_app.envs.make import make_env
-            from benchmark_app.physics import load_engine
+            from benchmark_app.physics import UnsupportedSceneError, load_engine
 
-            engine = load_engine(plain["physics"]["name"])
+            engine = load_engine(name)
             if with_framework:
                 from benchmark_app.frameworks.registry import load_adapter
 
                 self._adapter = load_adapter(plain["framework"]["module"])
         with self._phases.phase("task_config"):
             from benchmark_app.checkpoint_card import require_names
-            from benchmark_app.settings import Settings
 
-            self.settings = settings = Settings.from_plain(plain)
+            settings = self.read_settings()
         with self._phases.phase("app_launch"):
             devices.apply_numerics(settings.threads, settings.numerics)
             engine.launch(device)
-        with self._phases.phase("env_creation"):
-            cached = engine.kernel_cache_entries()
-            physics = {"integrator": settings.physics.integrator}
-            env = make_env(settings.task, settings.physics.name, settings.num_envs, device, physics)
+            from benchmark_app.envs.kernel_cache import KernelCache
+
+            cache = KernelCache()
+        with self._phases.phase("env_creation"), cache.repairing():
+            physics = settings.physics.keywords()
+            try:
+                env = make_env(settings.task, name, settings.num_envs, device, physics)
+            except UnsupportedSceneError as error:
+                raise RefusedError(f"task={settings.task.name}: {error}") from error
             self._env = env
             require_names(settings, env)
             if settings.nan_guard:
                 from benchmark_app.envs.nan_guard import NanGuard
 
                 guard = NanGuard(
-                    Path(self._spec["directory"]),
-                    physics=settings.physics.name,
+                    self.directory,
+                    physics=name,
                     physics_settings=physics,
                     on_dump=lambda path: self.extra(nan_dump=str(path)),
                 )
                 env.set_nan_guard(guard)
-        with self._phases.phase("first_step"):
+        with self._phases.phase("first_step"), cache.repairing():
             import torch
 
             env.seed(settings.seed)
             env.reset()
             env.step(torch.zeros((settings.num_envs, *env.action_space.shape), device=device))
-        compiled = engine.kernel_cache_entries() - cached
         extra: dict[str, Any] = {
             "device": device,
-            "kernel_cache": "cold" if compiled else "warm",
+            "kernel_cache": "cold" if cache.compiled else "warm",
+            "kernel_cache_dir": str(cache.folder),
+            "kernel_modules_compiled": cache.compiled,
         }
         if reason:
             extra["device_reason"] = reason
@@ -166,6 +184,12 @@ class Session:
     def extra(self, **values: bool | int | float | str) -> None:
         """Record scalars for the bundle's `extra`."""
         self.journal.append(Extra(t=time.monotonic(), values=values))
+
+    def count_warnings(self) -> None:
+        """Record how often the engine counted each warning that means wrong physics."""
+        if self._env is not None:
+            counts = self._env.backend.warning_counts()
+            self.extra(**{f"engine_warnings.{name}": count for name, count in counts.items() if count})
 
     def close(self) -> None:
         """Release the environment and its engine."""

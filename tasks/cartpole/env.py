@@ -10,7 +10,8 @@ import torch
 
 from benchmark_app.envs.state import TorchEnvState
 from benchmark_app.envs.torch_env import TorchEnv
-from benchmark_app.physics.base import SceneSpec, SimBackend
+from benchmark_app.physics.base import SimBackend
+from benchmark_app.physics.scene import SceneSpec
 
 from . import kernels
 from .cfg import CartpoleCfg
@@ -52,6 +53,7 @@ class CartpoleEnv(TorchEnv):
         """Cart and pole. The only constraint is one end of the rail at a time."""
         return SceneSpec(
             mjcf=str(Path(__file__).parent / "assets" / "cartpole.xml"),
+            usd=str(Path(__file__).parent / "assets" / "cartpole.usda"),
             joints=JOINTS,
             num_envs=num_envs,
             physics_dt=cfg.physics_dt,

@@ -77,8 +77,8 @@ def tensors_of(state: TorchEnvState, change: Callable[[torch.Tensor], torch.Tens
 
 
 def joints(env: TorchEnv) -> Outcome:
-    """A copy of the joint state."""
-    return {"joint_pos": env.backend.joint_pos.clone(), "joint_vel": env.backend.joint_vel.clone()}
+    """A copy of the robot's state."""
+    return {name: tensor.clone() for name, tensor in env.backend.robot_state.items()}
 
 
 def drained(env: TorchEnv) -> list[tuple[int, int, int, float]]:

@@ -3,9 +3,12 @@
 It stands in for the real one in process, sweep and kill tests through `worker.program`, which marks its bundles
 synthetic. `SYNTHETIC` in the environment says what goes wrong, as comma-separated `what@iteration`:
 raise, os_exit, kill (itself), hang (ignore stop requests), spawn (leave a child process behind), bulk (write more than
-a small disk holds). `SYNTHETIC_STEP_S` is the pretended seconds per iteration.
+a small disk holds), say (print `SYNTHETIC_SAYS`, as an engine's native code would). Iteration -1 is before the first.
+`SYNTHETIC_PART` is the one part of a workflow in which it does, where there are several;
+`SYNTHETIC_STEP_S` is the pretended seconds per iteration.
 """
 
+import ctypes
 import json
 import os
 import signal
@@ -17,6 +20,8 @@ from pathlib import Path
 from benchmark_app.journal import JournalWriter
 from benchmark_app.journal.events import (
     CheckpointSaved,
+    Comparison,
+    EngineFacts,
     Episode,
     Failed,
     Finished,
@@ -31,6 +36,8 @@ from benchmark_app.parent_link import ParentLink
 
 
 def misbehave(iteration, spec):
+    if os.environ.get("SYNTHETIC_PART", spec["part"]) != spec["part"]:
+        return
     for fault in filter(None, os.environ.get("SYNTHETIC", "").split(",")):
         what, _, when = fault.partition("@")
         if int(when or 0) != iteration:
@@ -46,6 +53,8 @@ def misbehave(iteration, spec):
         if what == "spawn":
             child = subprocess.Popen(["sleep", "3600"])
             Path(spec["journal"]).with_suffix(".child").write_text(str(child.pid))
+        if what == "say":
+            ctypes.CDLL(None).printf(b"%s", os.environ["SYNTHETIC_SAYS"].encode())
         if what == "bulk":
             with open(Path(spec["logs"]) / "bulk", "wb") as file:
                 while True:
@@ -62,6 +71,7 @@ def work(spec, journal, link, spawned_at):
         journal.append(Phase(t=now, name=name, duration_s=now - spawned_at))
         spawned_at = now
     journal.append(WorkerFacts(t=time.monotonic(), device="cpu", extra={"device": "cpu", "threads": 1}))
+    misbehave(-1, spec)
     envs, pause = settings["num_envs"], float(os.environ.get("SYNTHETIC_STEP_S", "0.01"))
     rollout = settings["agent"]["rollout"] if workflow == "training" else 1
     total = {
@@ -69,9 +79,14 @@ def work(spec, journal, link, spawned_at):
         "runtime": 20,
         "play": settings["play"]["episodes"],
         "startup": 0,
+        "equivalence": settings["equivalence"]["steps"] or 20,
     }[workflow]
     if total:
         journal.append(LoopStarted(t=time.monotonic(), steps_per_iteration=envs * rollout, warmup_iterations=1))
+    if spec["part"] in ("reference", "physics"):
+        facts = {"joints": [], "links": [], "gravity": [0.0, 0.0, -9.81], "physics_dt": settings["task"]["physics_dt"]}
+        told = {"engine": settings["physics"]["name"], "version": "0", "settings": {}, "facts": facts}
+        journal.append(EngineFacts(t=time.monotonic(), part=spec["part"], **told))
     outcome = "budget"
     for index in range(total):
         if link.stop_requested:
@@ -106,6 +121,8 @@ def work(spec, journal, link, spawned_at):
         path = Path(spec["checkpoints"]) / "policy.txt"
         path.write_text("synthetic")
         journal.append(CheckpointSaved(t=time.monotonic(), path=str(path), iteration=total))
+    if spec["part"] == "compare" and outcome == "budget":
+        journal.append(Comparison(t=time.monotonic(), values={"verdict": "identical", "joints": []}))
     journal.append(Finished(t=time.monotonic(), outcome=outcome))
     return 0
 

@@ -8,13 +8,23 @@ import torch
 
 from benchmark_app.envs.cfg import EnvCfg
 from benchmark_app.envs.torch_env import TorchEnv
-from benchmark_app.physics.base import BackendCapabilities, SceneSpec, SimBackend
+from benchmark_app.physics.base import SimBackend
+from benchmark_app.physics.capabilities import BackendCapabilities
+from benchmark_app.physics.scene import RobotFacts, SceneSpec
 
 
 class Glider(SimBackend):
     """N unit masses on a line. A control step adds the effort to the velocity and the velocity to the position."""
 
-    capabilities = BackendCapabilities(devices=("cpu",), row_reset=True, deterministic=True, graph_replay=False)
+    capabilities = BackendCapabilities(
+        devices=("cpu",),
+        row_reset=True,
+        row_independent=True,
+        deterministic=True,
+        graph_replay=False,
+        floating_base=False,
+        contacts=False,
+    )
 
     def __init__(self, num_envs):
         self.num_envs = num_envs
@@ -43,6 +53,9 @@ class Glider(SimBackend):
 
     def receipt(self):
         return self.receipts.pop(0) if self.receipts else None
+
+    def robot_facts(self):
+        return RobotFacts(joints=(), links=(), gravity=(0.0, 0.0, 0.0), physics_dt=0.5)
 
     def diagnostics(self):
         return {"num_envs": self.num_envs}

@@ -16,7 +16,7 @@ def receipt(sequence, producer="glider", version=RECEIPT_VERSION):
 
 def promised(*receipts):
     backend = Glider(3)
-    backend.capabilities = dataclasses.replace(Glider.capabilities, completion_receipts=True)
+    backend.capabilities = dataclasses.replace(Glider.capabilities, devices=("cpu", "cuda"), completion_receipts=True)
     backend.receipts = list(receipts)
     env = GliderEnv(3, backend=backend)
     env.init_state()

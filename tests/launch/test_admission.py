@@ -423,10 +423,16 @@ def test_ctrl_c_while_a_checkpoint_is_looked_at_ends_cleanly(app):
 
 @pytest.mark.engine
 def test_it_is_the_worker_s_python_that_has_to_know_the_library(app, trained):
-    bare = app.folder / "python"
-    bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "$@"\n')
-    bare.chmod(0o755)
-    err = refused(app, trained, f"worker.python={bare}")
-    assert "framework=rsl_rl: cannot be loaded by the worker's Python (No module named" in err
-    err = refused(app, trained, "worker.python=/bin/true")
-    assert "could not be looked at by /bin/true, which ended with status 0" in err
+    # What such an interpreter has installed is there, and cannot be imported.
+    broken = app.folder / "broken" / "rsl_rl"
+    broken.mkdir(parents=True)
+    (broken / "__init__.py").write_text("raise ImportError('half an installation')")
+    other = app.folder / "python"
+    other.write_text(f'#!/bin/sh\nPYTHONPATH="{broken.parent}:$PYTHONPATH" exec "{sys.executable}" "$@"\n')
+    other.chmod(0o755)
+    err = refused(app, trained, f"worker.python={other}")
+    assert "framework=rsl_rl: cannot be loaded by the worker's Python (half an installation)" in err
+    # One that ends before it answers.
+    other.write_text(f'#!/bin/sh\ncase "$2" in *interpreter.py) exec "{sys.executable}" "$@";; esac\n')
+    err = refused(app, trained, f"worker.python={other}")
+    assert f"could not be looked at by {other}, which ended with status 0" in err

@@ -131,12 +131,21 @@ def test_a_terminal_that_cannot_show_our_letters_still_gets_the_summary(app):
     assert "completed" in out
 
 
-def test_an_interpreter_that_is_none_is_a_crash_that_says_so(app):
-    code, out, _ = app.run("worker.python=/bin/true", "workflow=startup")
-    assert code == 1
-    assert "/bin/true ran, but is no Python" in out
-    assert app.bundle("startup").run.status == "crashed"
-    assert app.manifest()["status"] == "crashed"
+def test_an_interpreter_that_is_none_is_refused(app):
+    code, _, err = app.run("worker.python=/bin/true", "workflow=startup")
+    assert code == 2
+    assert "worker.python=/bin/true: cannot be asked what it has installed (it ran, and is no Python" in err
+    assert not app.run_dir.exists()
+
+
+def test_an_interpreter_without_the_engine_or_the_library_is_refused_by_name(app, tmp_path):
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "$@"\n')
+    bare.chmod(0o755)
+    code, _, err = app.run(f"worker.python={bare}", "workflow=training")
+    assert code == 2
+    assert f"physics=newton_mjwarp with worker.python={bare}: needs the packages newton, warp-lang and mujoco" in err
+    assert not app.run_dir.exists()
 
 
 def test_a_checkpoint_named_through_latest_is_the_one_it_named(app):

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import newton
 import numpy as np
 import torch
 
-from .base import SceneSpec
-from .playback import PhysicsStateLayout
+from ..playback import PhysicsStateLayout
+from ..scene import SceneSpec
 
 
-def state_layout(joint_names: tuple[str, ...]) -> PhysicsStateLayout:
-    """Columns of `state_snapshot`; every joint has one degree of freedom, and there are no mocap bodies."""
-    return PhysicsStateLayout(joint_names=joint_names, nq=len(joint_names), nv=len(joint_names))
+def state_layout(spec: SceneSpec) -> PhysicsStateLayout:
+    """Columns of `state_snapshot`; there are no mocap bodies."""
+    joints = len(spec.joints)
+    return PhysicsStateLayout(
+        joint_names=spec.joints, nq=7 * spec.floating + joints, nv=6 * spec.floating + joints, floating=spec.floating
+    )
 
 
-def state_snapshot(time: np.ndarray, joint_pos: torch.Tensor, joint_vel: torch.Tensor) -> np.ndarray:
-    """A float64 copy `[N, 1 + 2D]` of time `[N]` [s] and joint state `[N, D]`, on the host."""
-    parts = (torch.from_numpy(time).unsqueeze(1), joint_pos.detach().cpu(), joint_vel.detach().cpu())
+def state_snapshot(time: np.ndarray, robot_state: Mapping[str, torch.Tensor]) -> np.ndarray:
+    """A float64 copy of time `[N]` [s] and robot state on the host, in the columns of `state_layout`."""
+    names = [name for name in ("root_pose", "joint_pos", "root_vel", "joint_vel") if name in robot_state]
+    parts = (torch.from_numpy(time).unsqueeze(1), *(robot_state[name].detach().cpu() for name in names))
     return torch.cat([part.double() for part in parts], 1).numpy()
 
 
 def playback_model(spec: SceneSpec, device: str) -> Any:
     """One environment as a `newton.Model`, everything visible included.
 
-    The solver's compiled MuJoCo model is of no use here: it leaves out every shape that cannot collide.
+    The solver's compiled model is of no use here: it leaves out every shape that cannot collide.
     """
     robot = newton.ModelBuilder()
     robot.add_mjcf(spec.mjcf)
+    if spec.ground:
+        robot.add_ground_plane()
     return robot.finalize(device=device)

@@ -1,0 +1,135 @@
+"""Every engine in a table: where its code is, what it needs and what it can do. Nothing is imported for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from . import engine_warnings
+from .capabilities import BackendCapabilities
+from .cfg import EngineCfg
+from .engine_warnings import EngineWarning
+from .newton.cfg import KaminoCfg, MjwarpCfg
+from .physx.cfg import IsaacSimCfg, OvphysxCfg
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    """One engine.
+
+    Attributes:
+        title: What it is, for a person.
+        backend: Module (in this package) and class that implement `SimBackend`.
+        runtime: Module (in this package) that starts it in a process.
+        cfg: Class of its settings.
+        capabilities: What its class declares before it is built; a built engine may claim less.
+        distributions: Packages it needs, with the versions allowed where that matters (`ovphysx==0.7.*`); the first
+            one's version is the engine's.
+        install: What to type to get them.
+        python: Python versions it needs, major and minor; empty: all that we support.
+        needs_gpu: It runs on an NVIDIA GPU only.
+        needs_usd: It builds scenes from USD files only.
+        licence: What a user must accept to use it, "" where it is open source.
+        accepted_by: Environment variable by which the user says so; the engine does not start without it.
+        warnings: What it may say that means wrong physics, by name.
+    """
+
+    title: str
+    backend: tuple[str, str]
+    runtime: str
+    cfg: type[EngineCfg]
+    capabilities: BackendCapabilities
+    distributions: tuple[str, ...]
+    install: str
+    python: tuple[tuple[int, int], ...] = ()
+    needs_gpu: bool = False
+    needs_usd: bool = False
+    licence: str = ""
+    accepted_by: str = ""
+    warnings: Mapping[str, EngineWarning] = field(default_factory=dict)
+
+
+ENGINES: dict[str, Engine] = {
+    "newton_mjwarp": Engine(
+        title="Newton, MuJoCo Warp solver",
+        backend=("newton.mjwarp", "NewtonMjwarpBackend"),
+        runtime="newton.runtime",
+        cfg=MjwarpCfg,
+        capabilities=BackendCapabilities(
+            devices=("cpu", "cuda"),
+            row_reset=True,
+            row_independent=True,
+            deterministic=True,
+            graph_replay=True,
+            floating_base=True,
+            contacts=True,
+            exact_state=True,
+        ),
+        distributions=("newton", "warp-lang", "mujoco-warp"),
+        install="pip install 'newton[sim]'",
+        warnings=engine_warnings.NEWTON_MJWARP,
+    ),
+    "newton_kamino": Engine(
+        title="Newton, Kamino solver (beta)",
+        backend=("newton.kamino", "NewtonKaminoBackend"),
+        runtime="newton.runtime",
+        cfg=KaminoCfg,
+        capabilities=BackendCapabilities(
+            devices=("cpu", "cuda"),
+            row_reset=True,
+            row_independent=False,
+            deterministic=True,
+            graph_replay=True,
+            floating_base=True,
+            contacts=True,
+        ),
+        distributions=("newton", "warp-lang", "mujoco"),
+        install="pip install 'newton[sim]'",
+        warnings=engine_warnings.NEWTON_KAMINO,
+    ),
+    "ovphysx": Engine(
+        title="PhysX from PyPI (ovphysx)",
+        backend=("physx.ovphysx", "OvphysxBackend"),
+        runtime="physx.ovphysx_runtime",
+        cfg=OvphysxCfg,
+        capabilities=BackendCapabilities(
+            devices=("cpu", "cuda"),
+            row_reset=True,
+            row_independent=True,
+            deterministic=True,
+            graph_replay=False,
+            floating_base=True,
+            contacts=True,
+            exact_state=True,
+        ),
+        distributions=("ovphysx>=0.7,<0.8", "ovstage", "physx-usd-schemas", "newton-usd-schemas", "warp-lang"),
+        install="pip install 'benchmark-app[ovphysx]'",
+        needs_usd=True,
+        licence="By downloading or using ovphysx, you agree to the NVIDIA Omniverse terms",
+        warnings=engine_warnings.PHYSX,
+    ),
+    "physx": Engine(
+        title="PhysX inside Isaac Sim",
+        backend=("physx.isaacsim", "IsaacSimBackend"),
+        runtime="physx.isaacsim_runtime",
+        cfg=IsaacSimCfg,
+        capabilities=BackendCapabilities(
+            devices=("cuda",),
+            row_reset=True,
+            row_independent=False,
+            deterministic=False,
+            graph_replay=False,
+            floating_base=True,
+            contacts=True,
+        ),
+        distributions=("isaacsim>=6.2,<6.3", "isaacsim-kernel", "isaacsim-extscache-kit", "warp-lang"),
+        install="pip install 'isaacsim[all,extscache]==6.2.*' --extra-index-url https://pypi.nvidia.com",
+        python=((3, 12),),
+        needs_gpu=True,
+        needs_usd=True,
+        licence="the NVIDIA Omniverse License Agreement",
+        accepted_by="OMNI_KIT_ACCEPT_EULA",
+        warnings=engine_warnings.PHYSX,
+    ),
+}
+"""Engine name (`physics=NAME`) to what is known of it before it is imported."""

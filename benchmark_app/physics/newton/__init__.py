@@ -1,0 +1,1 @@
+"""Newton's solvers: MuJoCo Warp (`mjwarp`) and Kamino (`kamino`)."""

@@ -1,0 +1,1 @@
+"""PhysX: standing alone (`ovphysx`) and inside Isaac Sim (`isaacsim`), behind one set of tensors."""

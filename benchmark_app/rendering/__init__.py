@@ -1,0 +1,1 @@
+"""Renderers. Importing this package loads none."""
