@@ -11,7 +11,7 @@ ARGS ?=
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-ovphysx run test test-learning test-ovphysx test-gpu check format schema bench fairness clean
+.PHONY: help install install-ovphysx run test test-learning test-ovphysx test-gpu check format schema bench fairness transfer clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,7 @@ schema: install ## Write docs/bundle-1.4.schema.json anew
 
 bench: install ## Measure our own overhead against bare engines and loops
 	$(BIN)/python benchmarks/env_overhead.py
+	$(BIN)/python benchmarks/engine_overhead.py
 	$(BIN)/python benchmarks/guard_overhead.py
 	$(BIN)/python benchmarks/hook_overhead.py
 	$(BIN)/python benchmarks/adapter_overhead.py
@@ -76,6 +77,9 @@ fairness: install ## Train the four libraries with three seeds, exact and stock,
 	  framework=rsl_rl,skrl,sb3,rl_games workflow=training 'workflow.steps=[training,play]' \
 	  device=cpu hydra.sweep.dir=$$runs $(ARGS) && \
 	$(BIN)/python benchmarks/fairness.py $$runs > $$runs/fairness.md && mv $$runs/fairness.md docs/fairness.md
+
+transfer: install-ovphysx ## Train on every engine, play every policy on every engine, and print the matrix (15 minutes)
+	$(OVPHYSX_VENV)/bin/python benchmarks/transfer.py $(ARGS)
 
 clean: ## Remove .venv and caches; results in outputs/ stay
 	rm -rf $(VENV) $(OVPHYSX_VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

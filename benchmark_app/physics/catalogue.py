@@ -103,7 +103,7 @@ ENGINES: dict[str, Engine] = {
             exact_state=True,
         ),
         distributions=("ovphysx>=0.7,<0.8", "ovstage", "physx-usd-schemas", "newton-usd-schemas", "warp-lang"),
-        install="pip install 'benchmark-app[ovphysx]'",
+        install="make install-ovphysx, and worker.python=.venv-ovphysx/bin/python",
         needs_usd=True,
         licence="By downloading or using ovphysx, you agree to the NVIDIA Omniverse terms",
         warnings=engine_warnings.PHYSX,
