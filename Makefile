@@ -45,7 +45,7 @@ test-learning: install ## Train every library on cartpole with three seeds, and 
 	$(BIN)/python -m pytest -m learning $(ARGS)
 
 test-ovphysx: install-ovphysx ## Run the tests of physics=ovphysx (downloads it, under NVIDIA's licence)
-	$(OVPHYSX_VENV)/bin/python -m pytest -m ovphysx $(ARGS)
+	$(OVPHYSX_VENV)/bin/python -m pytest -m "ovphysx and not gpu" $(ARGS)
 
 test-gpu: install ## Run the tests that need an NVIDIA GPU
 	$(BIN)/python -m pytest -m gpu $(ARGS)

@@ -257,8 +257,8 @@ class Diagnostics(Event):
 class EngineFacts(Event):
     """What one of the two engines of an equivalence run says it simulates.
 
-    `part` is `reference` or `physics`; `settings` are the engine's own; `facts` is a `physics.scene.RobotFacts` in plain
-    data.
+    `part` is `reference` or `physics`; `settings` are the engine's own; `facts` is a `physics.scene.RobotFacts` in
+    plain data.
     """
 
     kind: ClassVar[str] = "engine_facts"

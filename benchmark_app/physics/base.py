@@ -78,7 +78,8 @@ class SimBackend(ABC):
         device: Torch device of every tensor.
         joint_names: Joint names in canonical order, D of them.
         link_names: Names of the links of `link_pose` and `link_vel`, L of them.
-        joint_pos: Joint positions `[N, D]` [rad or m].
+        joint_pos: Joint positions `[N, D]` [rad or m]. Engines keep the angle of an unlimited hinge within some whole
+            turns, each its own way: a task that lets one turn wraps it.
         joint_vel: Joint velocities `[N, D]` [rad/s or m/s].
         root_pose: Pose of the root link of a floating robot `[N, 7]`: position [m], quaternion xyzw; None: fixed.
         root_vel: Its velocity `[N, 6]`: of the link frame's origin [m/s], then angular [rad/s], world axes; or None.

@@ -11,18 +11,10 @@ from typing import Any
 
 import warp as wp
 
+from ..actuation import limited, pd_effort
+
 NONFINITE = wp.constant(1 << 30)
 """Our own bit beside the engine's: a joint coordinate or velocity of the row is not finite."""
-
-
-@wp.func
-def limited(effort: wp.float32, limit: wp.float32):
-    """Saturate an effort; one that is no number stays none."""
-    if effort > limit:
-        return limit
-    if effort < -limit:
-        return -limit
-    return effort
 
 
 @wp.kernel(enable_backward=False)
@@ -62,8 +54,8 @@ def drive(
     row = wp.tid()
     for joint in range(dofs.shape[0]):
         error = targets[row, joint] - joint_q[row, coords[joint]]
-        effort = stiffness[joint] * error - damping[joint] * joint_qd[row, dofs[joint]]
-        joint_f[row, dofs[joint]] = limited(effort, limits[joint])
+        velocity = joint_qd[row, dofs[joint]]
+        joint_f[row, dofs[joint]] = pd_effort(error, velocity, stiffness[joint], damping[joint], limits[joint])
 
 
 @wp.kernel(enable_backward=False)

@@ -8,18 +8,10 @@ world axes. PhysX's poses are world poses of link frames; its velocities are tho
 
 import warp as wp
 
+from ..actuation import limited, pd_effort
+
 NONFINITE_JOINTS, NONFINITE_FRAMES = wp.constant(1), wp.constant(2)
 """Bits of a row's faults: what is not finite in it."""
-
-
-@wp.func  # type: ignore[untyped-decorator]
-def limited(effort: wp.float32, limit: wp.float32):  # type: ignore[no-untyped-def]
-    """Saturate an effort; one that is no number stays none."""
-    if effort > limit:
-        return limit
-    if effort < -limit:
-        return -limit
-    return effort
 
 
 @wp.kernel(enable_backward=False)  # type: ignore[untyped-decorator]
@@ -50,8 +42,8 @@ def drive(  # type: ignore[no-untyped-def]
     row = wp.tid()
     for joint in range(dofs.shape[0]):
         dof = dofs[joint]
-        effort = stiffness[joint] * (targets[row, joint] - q[row, dof]) - damping[joint] * qd[row, dof]
-        efforts[row, dof] = limited(effort, limits[joint])
+        error = targets[row, joint] - q[row, dof]
+        efforts[row, dof] = pd_effort(error, qd[row, dof], stiffness[joint], damping[joint], limits[joint])
 
 
 @wp.kernel(enable_backward=False)  # type: ignore[untyped-decorator]
