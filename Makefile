@@ -7,6 +7,8 @@ INSTALLED := $(VENV)/.installed
 OVPHYSX_VENV := .venv-ovphysx
 OVPHYSX_INSTALLED := $(OVPHYSX_VENV)/.installed
 ARGS ?=
+# Processes the tests run in, whole files at a time.
+TEST_PROCESSES ?= 2
 
 export OMP_NUM_THREADS ?= 1
 
@@ -39,7 +41,7 @@ run: install ## Run the main job: start-up, runtime, training and play (ARGS="fr
 	$(BIN)/python -m benchmark_app $(ARGS)
 
 test: install ## Run the tests
-	$(BIN)/python -m pytest -m "not learning and not gpu and not ovphysx" $(ARGS)
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile -m "not learning and not gpu and not ovphysx" $(ARGS)
 
 test-learning: install ## Train every library on cartpole with three seeds, and check what it learned (minutes)
 	$(BIN)/python -m pytest -m learning $(ARGS)
