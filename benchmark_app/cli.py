@@ -12,6 +12,7 @@ import benchmark_app
 if sys.path and sys.path[0] == os.getcwd() != os.path.dirname(os.path.dirname(benchmark_app.__file__)):
     del sys.path[0]
 
+import errno
 import signal
 from collections.abc import Callable
 from importlib import import_module
@@ -47,12 +48,18 @@ def _make_lasting(stream: Any) -> None:
         def attempt(*arguments: Any) -> Any:
             try:
                 return call(*arguments)
-            except OSError:
+            except OSError as error:
+                if error.errno != errno.EPIPE:  # a reader that went away has seen enough
+                    unwritten.append(error.strerror or str(error))
                 return 0
 
         return attempt
 
     stream.write, stream.flush = lasting(stream.write), lasting(stream.flush)
+
+
+unwritten: list[str] = []
+"""Why something that was printed did not arrive."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -127,6 +134,9 @@ def _backends(arguments: list[str]) -> int:
 def _analysis(verb: str) -> Callable[[list[str]], int]:
     def run(arguments: list[str]) -> int:
         status: int = import_module(f"benchmark_app.analysis.verbs.{verb}").run(arguments)
+        sys.stdout.flush()
+        if status == 0 and unwritten:  # what these print is their result
+            return refuse(f"{verb}: the output could not be written ({unwritten[0]})")
         return status
 
     return run

@@ -248,3 +248,17 @@ def test_help_is_a_page_for_a_person_and_quick(tmp_path):
     # Processor time, because a wall clock would measure what else the machine is doing.
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.5
     assert list(Path(tmp_path).iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_a_result_that_could_not_be_printed_is_no_success(tmp_path):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmark_app", "compare", "--show-thresholds"],
+            cwd=tmp_path,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 2
+    assert "compare: the output could not be written (No space left on device)" in done.stderr

@@ -206,6 +206,12 @@ def test_each_row_is_driven_with_one_set_of_actions():
     np.testing.assert_array_equal(drawn, actions())
 
 
+def test_a_shorter_run_is_driven_with_the_first_actions_of_a_longer_one():
+    drawn = actions()
+    for steps in (1, 15, 31, len(drawn) - 1):
+        np.testing.assert_array_equal(actions(steps=steps), drawn[:steps])
+
+
 def test_the_summary_says_what_differs_and_for_how_long_the_engines_agree(tmp_path):
     written = {
         "comparison": compared(1.0, 1.01, 1.02, 1.02),

@@ -64,18 +64,25 @@ class Runs:
     def side(self, label: str, rows: Sequence[Row], workload: Workload) -> Side:
         """What to say about some completed runs of a workload."""
         commits = dict.fromkeys(row["commit"] for row in rows if row["commit"])
-        return Side(label, len(rows), self.ended(workload), tuple(commits), tuple(str(row["path"]) for row in rows))
+        ended = self.ended(workload)
+        paths = tuple(str(row["path"]) for row in rows)
+        return Side(label, len(rows), counted(ended), ended.total(), tuple(commits), paths)
 
-    def ended(self, workload: Workload) -> tuple[str, ...]:
+    def ended(self, workload: Workload) -> Counter[str]:
         """How many runs of a workload did not complete. What such a run did not live to know counts as agreeing."""
         here = (row for row in self.others if all(row[name] in (None, value) for name, value in workload.items()))
-        return tuple(f"{number} {status}" for status, number in sorted(Counter(row["status"] for row in here).items()))
+        return Counter(row["status"] for row in here)
 
     @property
     def how_ended(self) -> str:
         """The same for all workloads, in parentheses; `""` if every run completed."""
         ended = self.ended({})
-        return f" ({', '.join(ended)})" if ended else ""
+        return f" ({', '.join(counted(ended))})" if ended else ""
+
+
+def counted(ended: Counter[str]) -> tuple[str, ...]:
+    """Such as `2 crashed`, for each status."""
+    return tuple(f"{number} {status}" for status, number in sorted(ended.items()))
 
 
 def by_key(rows: Iterable[Row], fields: Sequence[str]) -> dict[tuple[Any, ...], list[Row]]:
@@ -107,6 +114,15 @@ def unmatched(
         return Refusal(workload, "there is no completed run to compare it with", ())
     unlike = differences(row, nearest, axis=axis, allowed=allowed)
     return Refusal(workload, "; ".join(map(str, unlike)), tuple(one.field for one in unlike))
+
+
+def decimated(case: Case) -> list[Refusal]:
+    """A refusal if NEW failed to complete a larger share of its runs than BASE: those that live may be the lucky ones."""
+    base, new = case.base_side, case.new_side
+    if new.share_failed <= base.share_failed:
+        return []
+    lost = f"{new.failed} of {new.runs + new.failed} runs of {new.label} did not complete ({', '.join(new.left_out)})"
+    return [Refusal(case.workload, f"{lost}, {base.failed} of {base.runs + base.failed} of {base.label}", ())]
 
 
 def from_runs(case: Case, metric: Metric) -> Samples:
@@ -143,7 +159,8 @@ def judged(
         )
         for case, of_case in zip(cases, asked, strict=True)
     )
-    return Comparison(*labels, axis, options.allowed, options.thresholds, groups, tuple(refusals), tuple(notes))
+    every = [*refusals, *(one for case in cases if axis is None for one in decimated(case))]
+    return Comparison(*labels, axis, options.allowed, options.thresholds, groups, tuple(every), tuple(notes))
 
 
 def _samples(case: Case, options: Options, axis: str | None, take: Take) -> Iterator[tuple[Metric, Samples]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from benchmark_app.analysis.cases import Case, Options, Runs, by_key, judged, unmatched, varying
+from benchmark_app.analysis.cases import Case, Options, Runs, by_key, counted, judged, unmatched, varying
 from benchmark_app.analysis.comparison import Comparison, Refusal, describe
 from benchmark_app.analysis.identity import IDENTITY
 from benchmark_app.analysis.metrics import Metric
@@ -52,7 +52,9 @@ def compare(
             sides = of_base.side(labels[0], rows, workload), of_new.side(labels[1], after[key], workload)
             cases.append(Case(workload, *sides, rows, after[key], varying(rows + after[key], options.allowed)))
         elif ended := of_new.ended(workload):
-            refusals.append(Refusal(workload, f"{labels[1]} has no completed run of it: {', '.join(ended)}", ()))
+            refusals.append(
+                Refusal(workload, f"{labels[1]} has no completed run of it: {', '.join(counted(ended))}", ())
+            )
         else:
             refusals.append(unmatched(rows[0], workload, alone or one_of_each, options.allowed))
     if not before:
@@ -70,18 +72,23 @@ def compare_by(
         runs: Rows of the table of runs.
         axis: A field of the identity.
         options: What the user decided.
-        reference: The value of BASE; None takes the first in order of each workload.
+        reference: The value of BASE; None takes the first in order of each workload. A workload that lacks it is
+            refused.
         notes: What the reader must know of the loading.
     """
     fields = [field for field in IDENTITY if field != axis and field not in options.allowed]
     every = Runs.of(runs)
-    cases, alone = [], []
+    cases, alone, refusals = [], [], []
     for key, rows in by_key(every.completed, fields).items():
         workload = dict(zip(fields, key, strict=True))
         values = {value: of_value for (value,), of_value in sorted(by_key(rows, [axis]).items(), key=_order)}
         named = {str(value): value for value in values}
         first = next(iter(values)) if reference is None else named.get(reference, _ABSENT)
-        if first is _ABSENT or len(values) < 2:
+        if first is _ABSENT:
+            reason = f"{axis} {reference} does not occur in it, only {', '.join(named)}"
+            refusals.append(Refusal(workload, reason, ()))
+            continue
+        if len(values) < 2:
             alone.append((workload | {axis: ", ".join(named)}, rows[0]))
             continue
         base = every.side(str(first), values[first], workload | {axis: first})
@@ -92,7 +99,7 @@ def compare_by(
                 cases.append(Case(workload, base, side, values[first], contenders, differ))
     one_of_each = [rows[0] for rows in by_key(every.completed, [*fields, axis]).values()]
     others = {value: [one for one in one_of_each if one[axis] != value] for value in {row[axis] for _, row in alone}}
-    refusals = [unmatched(row, workload, others[row[axis]], options.allowed, axis) for workload, row in alone]
+    refusals += [unmatched(row, workload, others[row[axis]], options.allowed, axis) for workload, row in alone]
     labels = (reference or f"the first {axis}", "the others")
     if cases:  # the question has an answer; what stands alone is only worth a note
         notes = [*notes, *(f"nothing to compare {describe(one.workload)} with: {one.reason}" for one in refusals)]

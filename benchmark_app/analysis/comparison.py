@@ -23,6 +23,7 @@ class Side:
         label: Its name for a reader: a path, or the value of the axis.
         runs: Runs that count.
         left_out: Runs that do not, with the reason: `2 crashed`.
+        failed: How many those are.
         commits: Commits they were made at, oldest run first.
         paths: Their bundles, oldest first.
     """
@@ -30,8 +31,14 @@ class Side:
     label: str
     runs: int
     left_out: tuple[str, ...]
+    failed: int
     commits: tuple[str, ...]
     paths: tuple[str, ...]
+
+    @property
+    def share_failed(self) -> float:
+        """The part of all its runs that did not complete, 0 to 1."""
+        return self.failed / (self.runs + self.failed)
 
 
 @dataclass(frozen=True)
@@ -72,7 +79,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A workload of BASE without a counterpart.
+    """A workload of BASE without a counterpart, or one whose counterpart lost runs.
 
     Args:
         workload: Its identity.
@@ -121,13 +128,24 @@ class Comparison:
         varying = {name for name in set().union(*every) if len({str(one.get(name)) for one in every}) > 1}
         return frozenset(varying.union(("workflow", "task", "framework", "physics", "num_envs")))
 
+    def is_lost(self, result: MetricResult) -> bool:
+        """Whether BASE measured something that NEW cannot be compared in.
+
+        What only NEW measures is a gain. What only one of two libraries measures says nothing about the other.
+        """
+        judgement = result.judgement
+        if judgement.verdict != "not comparable" or not judgement.n_base:
+            return False
+        return self.axis is None or judgement.n_new > 0
+
     @property
     def status(self) -> int:
         """Exit status: 1 if anything regressed, otherwise 2 if anything could not be compared, otherwise 0."""
         if self.verdicts["regressed"]:
             return 1
         comparable = any(verdict != "not comparable" for verdict in self.verdicts)
-        return 2 if self.refusals or not comparable else 0
+        lost = any(self.is_lost(result) for group in self.groups for result in group.metrics)
+        return 2 if self.refusals or lost or not comparable else 0
 
 
 def describe(workload: Workload, fields: Collection[str] | None = None) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 # A run directory says so by its manifest; these folders of it hold thousands of JSON files and never a bundle.
-_MANIFEST = "run.json"
+MANIFEST = "run.json"
 _NO_BUNDLES = {"journal", "checkpoints", "logs", "nan_dump"}
 
 
@@ -77,7 +77,7 @@ def _candidates(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Found]:
 
 def _below(folder: str) -> Iterator[Found]:
     for parent, folders, names in os.walk(folder):
-        pruned = _NO_BUNDLES if _MANIFEST in names else set()
+        pruned = _NO_BUNDLES if MANIFEST in names else set()
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in pruned)
         for name in sorted(names):
             if name.endswith(".json") and not name.startswith("."):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import io
 import os
 import re
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
+from benchmark_app.analysis.files import write_file
 from benchmark_app.analysis.identity import IDENTITY
 from benchmark_app.analysis.metrics import metrics_of
 from benchmark_app.analysis.table import run_key
@@ -28,17 +30,20 @@ def write_csv(runs: pl.DataFrame, path: str | os.PathLike[str]) -> None:
 
     Texts are written as they are: a spreadsheet may take one that begins with `=` for a formula.
     """
-    runs.write_csv(Path(path))
+    write_file(path, runs.write_csv())
 
 
 def write_parquet(runs: pl.DataFrame, path: str | os.PathLike[str]) -> None:
     """Write the whole table as Parquet, with the types of its columns."""
-    runs.write_parquet(Path(path))
+    # Into memory first: polars takes a file that it could not finish for written, and its errors are not OSError.
+    table = io.BytesIO()
+    runs.write_parquet(table)
+    write_file(path, table.getvalue())
 
 
 def write_markdown(runs: pl.DataFrame, path: str | os.PathLike[str]) -> None:
     """Write `markdown` to a file."""
-    Path(path).write_text(markdown(runs), encoding="utf-8")
+    write_file(path, markdown(runs))
 
 
 def markdown(runs: pl.DataFrame) -> str:

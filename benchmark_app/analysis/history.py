@@ -1,8 +1,8 @@
 """An append-only store of results by commit and machine: JSON lines, one per bundle.
 
-Writers take turns by a lock beside the file, and each adds whole lines in one write. A line that a crash cut off is
-passed over by readers and closed by the next writer, so that it damages nothing but itself. Nothing is ever changed: a
-run that is added again with other content, such as another commit, gets another line, and its last line counts.
+Writers take turns by a lock beside the file. Each adds whole lines, and takes back what it wrote where that fails. A
+line that a crash cut off is passed over by readers and removed by the next writer. No whole line is ever changed: a run
+that is added again with other content, such as another commit, gets another line, and its last line counts.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
 import filelock
 import polars as pl
 
-from benchmark_app.analysis.loading import Broken, bundles
+from benchmark_app.analysis.loading import Broken, Note, bundles
 from benchmark_app.analysis.metrics import METRICS
 from benchmark_app.analysis.table import COLUMNS, Row, frame, row_of, run_key
 from benchmark_app.bundle.check import BundleError
@@ -63,13 +64,17 @@ class Added:
         new: Runs that were not in the store.
         replaced: Runs that were, with other content.
         known: Runs that were, and nothing new of them.
+        without_commit: Runs among all of these that name no commit, and so are no part of a history of commits.
         broken: Files that should be bundles and are none.
+        notes: What to know about others, such as a copy of a run that is already there.
     """
 
     new: int
     replaced: int
     known: int
+    without_commit: int
     broken: list[Broken]
+    notes: list[Note]
 
 
 def read(store: str | os.PathLike[str]) -> History:
@@ -98,8 +103,9 @@ def add(paths: Iterable[str], store: str | os.PathLike[str], *, commit: str | No
         raise HistoryError(f"--commit {commit}: give its 7 to 64 hexadecimal digits, as `git rev-parse` prints them")
     store = Path(store)
     broken: list[Broken] = []
+    notes: list[Note] = []
     rows: dict[Key, Row] = {}
-    for path, bundle in bundles(paths, broken, []):
+    for path, bundle in bundles(paths, broken, notes, []):
         try:
             row = row_of(path, bundle.workflow, bundle)
         except BundleError as error:
@@ -121,23 +127,49 @@ def add(paths: Iterable[str], store: str | os.PathLike[str], *, commit: str | No
     except OSError as error:
         raise HistoryError(f"{store}: cannot be written ({error.strerror or error})") from None
     replaced = sum(key in known for key in fresh)
-    return Added(len(fresh) - replaced, replaced, len(rows) - len(fresh), broken)
+    without_commit = sum(row["commit"] is None for row in rows.values())
+    return Added(len(fresh) - replaced, replaced, len(rows) - len(fresh), without_commit, broken, notes)
 
 
 def _append(store: Path, rows: Mapping[Key, Row]) -> None:
-    """Add lines in one write, and bring them to the disk."""
-    if not rows:
+    """Add lines and bring them to the disk, or leave the store as it was."""
+    made = not store.exists()
+    if made and not rows:
         return
     now = datetime.now(UTC)
     text = "".join(f"{_line(key, row | {'added_utc': now})}\n" for key, row in rows.items())
-    with open(store, "a+b") as file:
-        if file.tell() > 0:
-            file.seek(-1, os.SEEK_END)
-            if file.read() != b"\n":
-                text = f"\n{text}"  # closes a line that was cut off
-        file.write(text.encode())
-        file.flush()
-        os.fsync(file.fileno())
+    with open(store, "a+b", buffering=0) as file:
+        end = _mend(file)
+        try:
+            data = memoryview(text.encode())
+            while data:
+                data = data[file.write(data) :]
+            os.fsync(file.fileno())
+        except BaseException:
+            file.truncate(end)
+            if made:
+                store.unlink()
+            raise
+
+
+def _mend(file: FileIO) -> int:
+    """Remove a last line that was cut off, or close one that lacks only its end; return where the store ends then."""
+    end = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    last = file.readall().rpartition(b"\n")[2]
+    if last and _is_json(last):
+        end += file.write(b"\n")
+    elif last:
+        end = file.truncate(end - len(last))
+    return end
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _line(key: Key, row: Row) -> str:

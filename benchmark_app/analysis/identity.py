@@ -45,6 +45,12 @@ IDENTITY: dict[str, IdentityField] = {
         IdentityField("device_kind", "Device", "`cpu` or `cuda`."),
         IdentityField("threads", "Threads", "CPU threads of the worker."),
         IdentityField("numerics", "Numerics", "Precision of matrix products, and what cuDNN may do."),
+        IdentityField(
+            "settings",
+            "Settings",
+            "Settings of task, engine, agent and workflow that are not the ones shipped for these choices; empty where "
+            "all are, missing where they are not known.",
+        ),
         IdentityField("overrides", "Native overrides", "Settings of the library that replace the shared description."),
         IdentityField("kernel_cache", "Kernel cache", "`cold` or `warm`: whether the engine compiled its kernels."),
         IdentityField("mode", "Measurement mode", "`host_return` or `serialized_synchronized`."),

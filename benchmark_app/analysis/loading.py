@@ -13,14 +13,15 @@ from weakref import WeakValueDictionary
 
 import polars as pl
 
-from benchmark_app.analysis.discover import LoadError, Paths, find
+from benchmark_app.analysis.discover import Found, LoadError, Paths, find
 from benchmark_app.analysis.fast_read import read_fast
+from benchmark_app.analysis.other_files import Equivalence, is_equivalence, unfinished
 from benchmark_app.analysis.table import Row, frame, row_of, run_key
 from benchmark_app.bundle.check import BundleError
 from benchmark_app.bundle.read import read_bundle_file, workflow_of
 from benchmark_app.bundle.schema import BUNDLES
 
-__all__ = ["Broken", "LoadError", "Note", "RawBundle", "Results", "bundles", "load", "read_raw"]
+__all__ = ["Broken", "LoadError", "Note", "RawBundle", "Results", "Unfinished", "bundles", "load", "read_raw"]
 
 _OUR_NAMES = {f"{workflow}.json" for workflow in BUNDLES}
 # Far beyond any bundle (a million iterations write 90 MB), and small enough to read without filling the memory.
@@ -45,10 +46,10 @@ class Broken:
 
 @dataclass(frozen=True)
 class Note:
-    """What a reader should know about a file that was loaded, or passed over as a copy.
+    """What a reader should know about a file that was loaded, or passed over, or about a run without one.
 
     Args:
-        path: The file.
+        path: The file, or the folder of the run.
         text: One line.
     """
 
@@ -57,6 +58,11 @@ class Note:
 
     def __str__(self) -> str:
         return _one_line(f"{self.path}: {self.text}")
+
+
+@dataclass(frozen=True)
+class Unfinished(Note):
+    """A run that is going on or was killed, and has no bundle of something it planned; `path` is its folder."""
 
 
 class RawBundle(dict[str, Any]):
@@ -82,12 +88,17 @@ class Results:
             column per metric of the registry, null where it was not measured (`benchmark_app.analysis.table`). Runs
             that were interrupted or crashed are in it, with their status.
         broken: Files that should be bundles and are none.
-        notes: What to know about others: fields of a newer schema, copies of a run that is already there.
+        notes: What to know about others: fields of a newer schema, copies of a run that is already there, runs that
+            have not ended, equivalence results that were named.
+        equivalences: Results of equivalence runs, which are no bundles and have no metrics.
+        files: Path in `runs` → its file, where a name with bytes that are no text makes the two differ.
     """
 
     runs: pl.DataFrame
     broken: list[Broken]
     notes: list[Note]
+    equivalences: list[Equivalence] = field(default_factory=list)
+    files: dict[str, str] = field(default_factory=dict)
     _whole: WeakValueDictionary[str, RawBundle] = field(
         default_factory=WeakValueDictionary, init=False, repr=False, compare=False
     )
@@ -103,8 +114,16 @@ class Results:
         """
         bundle = self._whole.get(path)
         if bundle is None:
-            bundle = self._whole[path] = read_raw(path)
+            bundle = self._whole[path] = read_raw(self.file(path))
         return bundle
+
+    def file(self, path: str) -> str:
+        """The file of a row.
+
+        Args:
+            path: Its column `path`.
+        """
+        return self.files.get(path, path)
 
 
 def load(paths: Paths, *, series: bool = False) -> Results:
@@ -124,21 +143,30 @@ def load(paths: Paths, *, series: bool = False) -> Results:
     rows: list[Row] = []
     broken: list[Broken] = []
     notes: list[Note] = []
-    for path, bundle in bundles(paths, broken, notes):
+    equivalences: list[Equivalence] = []
+    files: dict[str, str] = {}
+    for path, bundle in bundles(paths, broken, notes, equivalences):
         try:
-            rows.append(row_of(path, bundle.workflow, bundle, series=series))
+            row = row_of(path, bundle.workflow, bundle, series=series)
         except BundleError as error:
             broken.append(Broken(path, _one_line(str(error))))
-    return Results(frame(rows, series=series), broken, notes)
+            continue
+        rows.append(row)
+        if row["path"] != path:
+            files[row["path"]] = path
+    return Results(frame(rows, series=series), broken, notes, equivalences, files)
 
 
-def bundles(paths: Paths, broken: list[Broken], notes: list[Note]) -> Iterator[tuple[str, RawBundle]]:
+def bundles(
+    paths: Paths, broken: list[Broken], notes: list[Note], equivalences: list[Equivalence]
+) -> Iterator[tuple[str, RawBundle]]:
     """The bundles among files, folders and globs, each run once, with their paths.
 
     Args:
         paths: Files, folders and globs.
         broken: Receives the files that should be bundles and are none.
         notes: Receives what to know about the others.
+        equivalences: Receives the results of equivalence runs.
 
     Raises:
         LoadError: A path that leads to no file.
@@ -150,7 +178,8 @@ def bundles(paths: Paths, broken: list[Broken], notes: list[Note]) -> Iterator[t
         except BundleError as error:
             broken.append(Broken(found.path, _one_line(str(error))))
             continue
-        if bundle is None:
+        if not isinstance(bundle, RawBundle):
+            _look_at_other(found, bundle, notes, equivalences)
             continue
         notes += [Note(found.path, _one_line(warning)) for warning in bundle.warnings]
         first = seen.setdefault(run_key(bundle, bundle.workflow), found.path)
@@ -167,18 +196,32 @@ def read_raw(path: str) -> RawBundle:
         BundleError: The file cannot be read, is too large, is no JSON, or breaks the schema.
     """
     bundle = _read(path, passes_over=False)
-    assert bundle is not None
+    if not isinstance(bundle, RawBundle):
+        raise BundleError("", "an equivalence result, not a bundle")
     return bundle
 
 
-def _read(path: str, *, passes_over: bool) -> RawBundle | None:
-    """Read a bundle, or pass over a JSON file that does not present itself as one."""
+def _look_at_other(found: Found, content: object, notes: list[Note], equivalences: list[Equivalence]) -> None:
+    """Keep what a JSON file that is no bundle says about runs."""
+    if is_equivalence(content):
+        equivalences.append(Equivalence(found.path, content))
+        if found.named:
+            notes.append(Note(found.path, "the result of an equivalence run, which has no metrics; `report` shows it"))
+    elif text := unfinished(found.path, content):
+        notes.append(Unfinished(os.path.dirname(found.path) or ".", text))
+
+
+def _read(path: str, *, passes_over: bool) -> RawBundle | object:
+    """Read a bundle, or another JSON file: an equivalence result, or where allowed whatever is no bundle."""
     data = _bytes(path)
     content = read_fast(data)
     if content is not None:
         return RawBundle(content, workflow_of(content))
-    if passes_over and _is_something_else(data):
-        return None
+    is_json, other = _parse(data)
+    if is_equivalence(other):
+        return other
+    if passes_over and is_json and not (isinstance(other, dict) and "schema_version" in other and "run" in other):
+        return other
     loaded = read_bundle_file(path)
     return RawBundle(dataclasses.asdict(loaded.bundle), loaded.workflow, loaded.warnings)
 
@@ -197,13 +240,12 @@ def _bytes(path: str) -> bytes:
         raise BundleError("", f"cannot be read: {error.strerror or error}") from None
 
 
-def _is_something_else(data: bytes) -> bool:
-    """True for a JSON file that does not present itself as a bundle, whatever else it is."""
+def _parse(data: bytes) -> tuple[bool, object]:
+    """Whether a file is JSON, and what stands in it."""
     try:
-        content = json.loads(data)
+        return True, json.loads(data)
     except (ValueError, RecursionError):
-        return False
-    return not (isinstance(content, dict) and "schema_version" in content and "run" in content)
+        return False, None
 
 
 def _one_line(text: str) -> str:

@@ -17,6 +17,7 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 _MAD_TO_SD = 1.4826022185056018  # 1 / Φ⁻¹(3/4): the median absolute deviation of a normal sample becomes its deviation
 _MAD_EFFICIENCY = 0.37  # a MAD knows the spread as well as the standard deviation of this part of the sample does
 _MOST_RUNS = 1_000_000
+_ROUNDING = 1e-12  # of the largest value: a spread below it comes from the arithmetic and not from the runs
 _MOST_EXACT = 2500  # pairs of values up to which ranks are counted out; beyond, their sum is normal to three digits
 
 
@@ -179,7 +180,7 @@ def hedges_g(base: Sequence[float], new: Sequence[float]) -> float | None:
     """
     df = len(base) + len(new) - 2
     pooled = math.sqrt(((len(base) - 1) * variance(base) + (len(new) - 1) * variance(new)) / df)
-    if pooled == 0:
+    if pooled <= _ROUNDING * _largest(base, new):
         return None
     return (mean(new) - mean(base)) / pooled * _small_sample_correction(df)
 
@@ -190,7 +191,7 @@ def paired_g(base: Sequence[float], new: Sequence[float]) -> float | None:
     At least three pairs; None where the differences do not vary.
     """
     difference = paired(base, new)
-    if difference.deviation == 0:
+    if difference.deviation <= _ROUNDING * _largest(base, new):
         return None
     return difference.estimate / difference.deviation * _small_sample_correction(len(base) - 1)
 
@@ -261,6 +262,10 @@ def _t_tail(df: float, t: float) -> float:
 def _normal_tail(value: int, centre: float, spread: float) -> float:
     """Upper tail of a whole number that is about normal with this mean and variance."""
     return float(ndtr((centre + 0.5 - value) / math.sqrt(spread)))
+
+
+def _largest(base: Sequence[float], new: Sequence[float]) -> float:
+    return max(map(abs, (*base, *new)))
 
 
 def _small_sample_correction(df: int) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from benchmark_app.analysis.metrics import METRICS
+from benchmark_app.analysis.report.equivalences import describe_equivalence, in_order
 from benchmark_app.analysis.report.groups import CONTENDERS, DIMENSIONS, Group, Stat, group_runs, standings
 from benchmark_app.analysis.report.notices import find_notices
 from benchmark_app.analysis.report.payload import Selection, conditions_of, facts_of
@@ -41,15 +42,35 @@ def summarise_runs(selection: Selection, *, title: str) -> str:
         lines += _contest(members, marks, index_of, contests)
     if ranked:
         lines += [
-            "**Bold**: best of its workload. ≈: not separable from it with these runs. ±: 95 % interval of the mean.",
+            "**Bold**: best of its workload, where it has at least 3 runs. ≈: not separable from the best with these "
+            "runs. In brackets: 95 % interval of the mean. Rates, times and memory are geometric means.",
             "",
         ]
+    if selection.equivalences:
+        lines += _equivalences(selection)
     if selection.left_out:
         lines += ["### About files", ""]
         lines += [f"- {text(path)}: {text(reason)}" for path, reason in selection.left_out[:_MOST_LEFT_OUT]]
         more = len(selection.left_out) - _MOST_LEFT_OUT
         lines += [f"- and {more} more"] if more > 0 else []
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _equivalences(selection: Selection) -> list[str]:
+    lines = ["### Equivalence of engines", "", _row(["Task", "Reference", "Engine", "Seed", "Verdict", "Joints"])]
+    lines.append(_row(["---"] * 6))
+    for found in map(describe_equivalence, in_order(selection.equivalences)):
+        verdict = f"{found['verdict']}: {found['meaning']}"
+        cells = (
+            found["task"],
+            found["reference"],
+            found["physics"],
+            found["seed"],
+            verdict,
+            "; ".join(found["joints"]),
+        )
+        lines.append(_row([text(cell) for cell in cells]))
+    return [*lines, ""]
 
 
 def _contest(
@@ -114,7 +135,7 @@ def _cell(stat: Stat | None, mark: str | None) -> str:
     )
     if stat.low is None or stat.high is None:
         return value
-    return f"{value} ±{number((stat.high - stat.low) / 2)}"
+    return f"{value} ({number(stat.low)} to {number(stat.high)})"
 
 
 def number(value: float) -> str:

@@ -30,17 +30,17 @@ _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Point:
-    """The runs of one commit, or one run whose commit is not known.
+    """The runs of one commit, or one run of a checkout with changes that are not committed.
 
     Args:
-        commit: The commit, None where it is not known.
+        commit: The commit.
         dirty: True if the checkout had changes that are not committed.
         time: When the commit was made, or where that is not known, when its first run started.
         value: Median of the runs.
         n: Number of runs.
     """
 
-    commit: str | None
+    commit: str
     dirty: bool
     time: datetime | None
     value: float
@@ -84,7 +84,7 @@ class Trend:
 
 
 def trends(history: History, metrics: Sequence[str] | None = None) -> list[Trend]:
-    """The trends of everything a store holds; runs that did not complete are left out.
+    """The trends of everything a store holds; runs that did not complete, or name no commit, are left out.
 
     Args:
         history: What was read from the store.
@@ -93,7 +93,7 @@ def trends(history: History, metrics: Sequence[str] | None = None) -> list[Trend
     names = [metric.name for metric in METRICS.values() if metric.direction] if metrics is None else metrics
     groups: dict[tuple[object, ...], list[dict[str, Any]]] = {}
     for row in history.runs.iter_rows(named=True):
-        if row["status"] == "completed":
+        if row["status"] == "completed" and row["commit"] is not None:
             groups.setdefault(identity_of(row), []).append(row)
     found = []
     for values, rows in groups.items():
@@ -155,8 +155,8 @@ def _points(rows: Sequence[dict[str, Any]], name: str) -> list[Point]:
     for row in rows:
         if row[name] is not None:
             # Changes that are not committed make every run a state of its own.
-            whole = row["commit"] is not None and not row["dirty"]
-            runs.setdefault(row["commit"] if whole else (row["run_id"], row["start_time_utc"]), []).append(row)
+            state = (row["run_id"], row["start_time_utc"]) if row["dirty"] else row["commit"]
+            runs.setdefault(state, []).append(row)
     return sorted(map(_point, runs.values(), repeat(name)), key=lambda point: point.time or _BEGINNING)
 
 

@@ -78,6 +78,9 @@ class Judgement:
         n_new: Runs of NEW.
         median_base: Median of BASE, in the metric's unit; None without a value.
         median_new: Median of NEW, likewise.
+        mean_base: What `change` starts from: the geometric mean of BASE for `ratio`, the arithmetic one for the other
+            scales, the median for a history; None where the change has no meaning.
+        mean_new: What it leads to, likewise.
         change: From BASE to NEW as a fraction (0.1 is 10 % more), or in points; None where it has no meaning.
         low: Lower end of the interval of `change`; None without an interval.
         high: Its upper end.
@@ -87,14 +90,18 @@ class Judgement:
         p_adjusted: The same, adjusted for all tests of the comparison.
         verdict: The word.
         reason: Why nothing could be claimed, `""` otherwise.
-        repeats_needed: Runs per side with which a change of the minimum effect would be found; None where the verdict
-            is clear or no number would do.
+        repeats_needed: Runs per side with which `repeats_effect` would be found; None where the verdict is clear or no
+            number would do. Without `repeats_effect`, the fewest that are judged at all.
+        repeats_effect: The change seen, or the minimum effect where that is larger, as `change`; None without a noise
+            to plan with.
     """
 
     n_base: int
     n_new: int
     median_base: float | None
     median_new: float | None
+    mean_base: float | None = None
+    mean_new: float | None = None
     change: float | None = None
     low: float | None = None
     high: float | None = None
@@ -105,6 +112,7 @@ class Judgement:
     verdict: Verdict = "underpowered"
     reason: str = ""
     repeats_needed: int | None = None
+    repeats_effect: float | None = None
 
 
 @dataclass(frozen=True)
@@ -137,7 +145,9 @@ def _measure(question: Question, policy: Policy) -> _Measured | None:
         return None
     if not all(abs(x) < _TOO_LARGE for x in (*question.base, *question.new)):
         return None
-    if question.scale == "ratio":
+    if not any((*question.base, *question.new)):  # nothing stayed nothing: no ratio, and yet no change
+        base, new = list(question.base), list(question.new)
+    elif question.scale == "ratio":
         if min(*question.base, *question.new) <= 0:
             return None
         base, new = [math.log(x) for x in question.base], [math.log(x) for x in question.new]
@@ -176,6 +186,7 @@ def _answer(
     }
     if measured is None:
         return Judgement(**facts, verdict="not comparable", reason=_no_meaning(question))
+    facts |= {"mean_base": _centre(question, question.base), "mean_new": _centre(question, question.new)}
     doubt = too_few = _too_few(question, policy)
     difference = measured.difference
     if difference is None:
@@ -200,7 +211,10 @@ def _answer(
                 return Judgement(**facts, verdict="improved" if better else "regressed")
         if -band < low and high < band:
             return Judgement(**facts, verdict="unchanged")
-    needed = _repeats_needed(question, difference, band, policy, level)
+    effect = max(band, abs(difference.estimate))
+    needed = _repeats_needed(question, difference, effect, policy, level)
+    if needed is not None and question.design != "history":
+        facts["repeats_effect"] = _change(question, math.copysign(effect, difference.estimate))
     if needed is None and not doubt:
         history = question.design == "history"
         doubt = "the history varies as much" if history else "sessions may differ by as much: run the sides in turn"
@@ -260,20 +274,29 @@ def _effect_size(question: Question, measured: _Measured) -> float | None:
 
 
 def _repeats_needed(
-    question: Question, difference: statistics.Difference, band: float, policy: Policy, level: float
+    question: Question, difference: statistics.Difference, effect: float, policy: Policy, level: float
 ) -> int | None:
     have = len(question.new) if question.design == "history" else min(len(question.base), len(question.new))
     if question.design == "history":
         return policy.min_runs if have < policy.min_runs else None
     needed = statistics.repeats_needed(
         difference.deviation,
-        band,
+        effect,
         significance=level,
         power=policy.power,
         pairs=question.design == "paired",
         session_noise=policy.session_noise if question.design == "apart" else 0.0,
     )
     return needed if needed is None else max(needed, policy.min_runs, have + 1)
+
+
+def _centre(question: Question, values: Sequence[float]) -> float:
+    """What the estimate is a difference of, in the metric's unit."""
+    if question.design == "history":
+        return statistics.median(values)
+    if question.scale == "ratio" and any(values):
+        return math.exp(statistics.mean([math.log(x) for x in values]))
+    return statistics.mean(values)
 
 
 def _change(question: Question, value: float) -> float:

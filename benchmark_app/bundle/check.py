@@ -70,6 +70,8 @@ def conform(value: Any, hint: Any, path: str, record: RecordHandler) -> Any:
     Raises:
         BundleError: `value` does not fit `hint`.
     """
+    if hint is Any:
+        return value
     origin = get_origin(hint)
     if origin is Literal:
         return _literal(value, get_args(hint), path)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from benchmark_app.bundle.pick import every, first, in_order, last
+from benchmark_app.bundle.facts import WARNINGS, warning_counts
+from benchmark_app.bundle.pick import every, first, in_order, last, passes
 from benchmark_app.bundle.status import run_status
 from benchmark_app.journal.events import (
     Comparison,
@@ -19,11 +20,23 @@ from benchmark_app.journal.events import (
     HostFacts,
     RunClosed,
     RunPlanned,
+    Scalar,
     WorkerFacts,
 )
 
+FORMAT = "benchmark_app.equivalence"
+"""What the file says it is."""
+
 VERSION = 1
 """What the entries of the file mean; it grows when one of them changes its meaning."""
+
+VERDICTS = {
+    "identical": "the same numbers throughout",
+    "rounding": "apart by rounding only",
+    "step": "apart by the time step only: the difference shrinks with it",
+    "model": "apart by more than the time step: the difference does not shrink with it",
+}
+"""What the verdicts of a comparison mean."""
 
 RELATIVE = 1e-4
 """Facts closer than this, relative to the larger one, are the same: engines keep them in float32."""
@@ -61,7 +74,7 @@ def build_equivalence(events: Iterable[Event]) -> dict[str, Any] | None:
             }
     both = all(engines.values())
     values: dict[str, Any] = {
-        "format": "benchmark_app.equivalence",
+        "format": FORMAT,
         "version": VERSION,
         "status": outcome.status,
         "reason": outcome.reason,
@@ -75,12 +88,19 @@ def build_equivalence(events: Iterable[Event]) -> dict[str, Any] | None:
         "end_time_utc": None if closed is None else closed.end_time_utc,
         "synthetic": plan.synthetic,
         "hardware": host.hardware,
-        "extra": {key: value for event in every(events, Extra) for key, value in event.values.items()},
+        "extra": _extra(events),
+        "engine_warnings": {each.part: found for each in passes(events) if (found := warning_counts(each.events))},
         "engines": engines,
         "fact_differences": fact_differences(*(side["facts"] for side in engines.values())) if both else None,
         "comparison": None if comparison is None else comparison.values,
     }
     return values
+
+
+def _extra(events: Iterable[Event]) -> dict[str, Scalar]:
+    """What the workers said of themselves; their warnings are told by part."""
+    given = {key: value for event in every(events, Extra) for key, value in event.values.items()}
+    return {key: value for key, value in given.items() if not key.startswith(WARNINGS)}
 
 
 def fact_differences(reference: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, Any]]:

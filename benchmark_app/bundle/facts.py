@@ -84,10 +84,7 @@ def build_extra(
             given |= event.extra | {"device": event.device}
     for event in every(events, Extra):
         given |= event.values
-    for key, count in _printed_warnings(events).items():
-        # What an engine prints it may also count; neither knows of what the other missed.
-        counted = given.get(key)
-        given[key] = max(count, counted) if isinstance(counted, int) else count
+    given |= {f"{WARNINGS}{name}": count for name, count in warning_counts(events).items()}
     extra = {key: value for key, value in given.items() if key not in _OURS} | own
     framework = _framework(plan)
     if framework is not None and framework not in get_args(Framework):
@@ -105,13 +102,21 @@ def build_extra(
     return extra | {key: value for key, value in ending.items() if value}
 
 
-def _printed_warnings(events: Sequence[Event]) -> dict[str, int]:
-    """Lines of each warning in the engine's output."""
-    counts: dict[str, int] = {}
+def warning_counts(events: Sequence[Event]) -> dict[str, int]:
+    """How often the engine gave each warning that means wrong physics, by name.
+
+    What an engine prints (lines) it may also count (rows). Neither knows of what the other missed: the larger is told.
+    """
+    counted = {
+        key.removeprefix(WARNINGS): value
+        for event in every(events, Extra)
+        for key, value in event.values.items()
+        if key.startswith(WARNINGS) and isinstance(value, int)
+    }
+    printed: dict[str, int] = {}
     for event in every(events, EngineWarned):
-        key = f"{WARNINGS}{event.name}"
-        counts[key] = counts.get(key, 0) + event.count
-    return counts
+        printed[event.name] = printed.get(event.name, 0) + event.count
+    return {name: max(printed.get(name, 0), counted.get(name, 0)) for name in counted | printed}
 
 
 def _framework(plan: RunPlanned) -> str | None:

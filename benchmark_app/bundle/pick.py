@@ -13,8 +13,12 @@ E = TypeVar("E", bound=Event)
 
 @dataclass
 class Pass:
-    """The events from the spawn of one worker process to the next one's; startup and equivalence have several."""
+    """The events from the spawn of one worker process to the next one's; startup and equivalence have several.
 
+    `part` says which process of its workflow it is, "" where that has but one.
+    """
+
+    part: str = ""
     profiled: bool = False
     events: list[Event] = field(default_factory=list)
 
@@ -47,7 +51,7 @@ def passes(events: Iterable[Event]) -> list[Pass]:
         if isinstance(event, WorkerSpawned):
             if spawned:
                 result.append(Pass())
-            result[-1].profiled = event.profiled
+            result[-1].part, result[-1].profiled = event.part, event.profiled
             spawned = True
         result[-1].events.append(event)
     return result

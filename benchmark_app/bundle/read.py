@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ from benchmark_app.bundle.check import BundleError, Record, conform, describe, f
 from benchmark_app.bundle.schema import BUNDLES, SCHEMA_VERSION, Bundle
 
 R = TypeVar("R", bound=Record)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,19 @@ def read_bundle_file(path: str | Path) -> LoadedBundle:
     Raises:
         BundleError: The file cannot be read, is no JSON, or breaks the schema; the one exception this raises.
     """
+    return read_checked(path, parse_bundle)
+
+
+def read_checked(path: str | Path, parse: Callable[[object], T]) -> T:
+    """Read a JSON file and have its content checked.
+
+    Args:
+        path: The file.
+        parse: Builds what is returned from the content, or raises `BundleError`.
+
+    Raises:
+        BundleError: The file cannot be read, is no JSON, or `parse` says so.
+    """
     try:
         text = Path(path).read_bytes().decode("utf-8")
     except OSError as error:
@@ -39,7 +54,7 @@ def read_bundle_file(path: str | Path) -> LoadedBundle:
     except ValueError as error:  # a path with a zero byte in it
         raise BundleError("", f"cannot be read: {error}") from None
     constants: list[str] = []
-    loaded = parse_bundle(_load_json(text, constants))
+    loaded = parse(_load_json(text, constants))
     if constants:  # the fields we know were refused with their path above; this one stands in an unknown field
         raise BundleError("", f"{constants[0]} is not a JSON number")
     return loaded

@@ -1,4 +1,4 @@
-"""The verb `validate`: judge bundle files, one line each."""
+"""The verb `validate`: judge result files, one line each."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from benchmark_app.bundle.check import BundleError
+from benchmark_app.bundle.equivalence import FORMAT
+from benchmark_app.bundle.equivalence_schema import read_equivalence_file
 from benchmark_app.bundle.read import read_bundle_file
 from benchmark_app.bundle.schema import BUNDLES
 
-_OUR_NAMES = {f"{workflow}.json" for workflow in BUNDLES}
+_EQUIVALENCE = "equivalence.json"
+_OUR_NAMES = {_EQUIVALENCE, *(f"{workflow}.json" for workflow in BUNDLES)}
 
 
 def validate_paths(paths: list[str]) -> int:
-    """Judge files, and the bundles in folders and all that is below them; hidden folders are skipped.
+    """Judge files, and the results in folders and all that is below them; hidden folders are skipped.
 
     Returns:
-        Exit status: 0 all valid, 1 at least one invalid, 2 a path that does not exist or a folder without bundles.
+        Exit status: 0 all valid, 1 at least one invalid, 2 a path that does not exist or a folder without results.
     """
     status = 0
     if not paths:
@@ -27,9 +30,9 @@ def validate_paths(paths: list[str]) -> int:
     for name in paths:
         path = Path(name)
         if path.is_dir():
-            files = bundles_in(path)
+            files = results_in(path)
             if not files:
-                status = _error(f"error {path}: no bundle in this folder")
+                status = _error(f"error {path}: no result in this folder")
         elif path.is_file():
             files = [path]
         else:
@@ -40,8 +43,8 @@ def validate_paths(paths: list[str]) -> int:
     return status
 
 
-def bundles_in(folder: Path) -> list[Path]:
-    """The bundles below a folder, sorted: JSON files that say they are one, or that have the name of ours."""
+def results_in(folder: Path) -> list[Path]:
+    """The results below a folder, sorted: JSON files that say they are one, or that have the name of ours."""
     found = []
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -51,16 +54,25 @@ def bundles_in(folder: Path) -> list[Path]:
 
 
 def _claims(path: Path) -> bool:
-    """True if a file holds an object that presents itself as a bundle, whatever else is wrong with it."""
+    """True if a file holds an object that presents itself as a result, whatever else is wrong with it."""
+    content = _content(path)
+    return ("schema_version" in content and "run" in content) or content.get("format") == FORMAT
+
+
+def _content(path: Path) -> dict[str, Any]:
+    """The object in a file, an empty one where there is none."""
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(content, dict) and "schema_version" in content and "run" in content
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def _judge(path: Path) -> int:
     try:
+        if path.name == _EQUIVALENCE or _content(path).get("format") == FORMAT:
+            _print(f"ok {path} (equivalence {read_equivalence_file(path).version})")
+            return 0
         loaded = read_bundle_file(path)
     except BundleError as error:
         _print(f"invalid {path}: {error}")

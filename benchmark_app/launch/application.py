@@ -16,7 +16,7 @@ from benchmark_app.settings import SettingError, Settings
 from . import agent_report, report
 from .preflight import admit
 from .progress import Progress
-from .run_directory import HydraRecord, RunDirectory, point_latest
+from .run_directory import LOGS, HydraRecord, RunDirectory, point_latest
 from .signals import StopSignals
 from .summary import print_summary
 from .supervisor import Supervisor, WorkflowResult, utc_now
@@ -58,7 +58,7 @@ def run(settings: Settings, path: Path, record: HydraRecord) -> int:
         lost += finish(directory, results, status_of(results, signals))
         directory.close()
         with contextlib.suppress(OSError):  # nobody listens any more: the results are on disk all the same
-            print_summary(directory.path, results, settings)
+            print_summary(directory, results, settings)
             for text in lost:
                 print(f"benchmark_app: lost: {text}", file=sys.stderr)
             if lost:
@@ -152,12 +152,13 @@ def finish(directory: RunDirectory, results: list[WorkflowResult], status: str) 
         What could not be written to disk, one line each.
     """
     for result in results:
+        log = directory.latest_log(result.workflow)
         directory.manifest["workflows"][result.workflow] = {
             "status": result.status,
             "reason": result.reason,
             "bundle": result.bundle.name if result.bundle else None,
             "checkpoint": result.checkpoint,
-            "log": f"logs/{result.workflow}.log" if directory.log(result.workflow).exists() else None,
+            "log": None if log is None else f"{LOGS}/{log.name}",
             "lost": result.lost,
         }
         if result.diagnostics is not None:

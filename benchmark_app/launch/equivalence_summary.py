@@ -7,15 +7,9 @@ import math
 from pathlib import Path
 from typing import Any
 
-MOST_FACTS = 3
+from benchmark_app.bundle.equivalence import VERDICTS
 
-WORDS = {
-    "identical": "the same numbers throughout",
-    "rounding": "apart by rounding only",
-    "step": "apart by the time step only: the difference shrinks with it",
-    "model": "apart by more than the time step: the difference does not shrink with it",
-}
-"""What a verdict means."""
+MOST_FACTS = 3
 
 
 def equivalence_lines(path: Path) -> list[str]:
@@ -27,9 +21,12 @@ def equivalence_lines(path: Path) -> list[str]:
     result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     lines = []
     if (comparison := result["comparison"]) is not None:
-        lines += [WORDS[comparison["verdict"]], *map(_joint, comparison["joints"])]
+        lines += [VERDICTS[comparison["verdict"]], *map(_joint, comparison["joints"])]
     if (differences := result["fact_differences"]) is not None:
         lines.append(_facts(differences))
+    for part, counts in result["engine_warnings"].items():
+        said = part.replace("_", " ")
+        lines += [f"engine warning {name}: {count} ({said})" for name, count in counts.items()]
     return lines
 
 

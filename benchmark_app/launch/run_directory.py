@@ -127,6 +127,11 @@ class RunDirectory:
         """Path of a worker's full output."""
         return self.path / LOGS / f"{name}.log"
 
+    def latest_log(self, workflow: str) -> Path | None:
+        """The output of the last process a workflow started; None where there is none."""
+        logs = [*self.log(workflow).parent.glob(f"{workflow}.*log")]  # its own, and those of its parts
+        return max(logs, key=lambda log: log.stat().st_mtime, default=None)
+
     def save(self) -> None:
         """Write `run.json`, whole or not at all."""
         write_json_file(self.manifest, self.path / MANIFEST)

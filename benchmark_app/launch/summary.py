@@ -13,12 +13,13 @@ from benchmark_app.journal.events import Scalar
 from benchmark_app.settings import Settings
 
 from .equivalence_summary import equivalence_lines
+from .run_directory import RunDirectory
 from .supervisor import WorkflowResult
 
 
-def print_summary(directory: Path, results: list[WorkflowResult], settings: Settings) -> None:
+def print_summary(directory: RunDirectory, results: list[WorkflowResult], settings: Settings) -> None:
     """Print how a run ended."""
-    shown = _short(directory)
+    shown = _short(directory.path)
     s = settings
     head = [s.task.name, s.framework.name, s.physics.name]
     if s.reference_physics is not None and s.workflow.steps == ["equivalence"]:  # no library takes part
@@ -47,8 +48,8 @@ def print_summary(directory: Path, results: list[WorkflowResult], settings: Sett
         for name, count in _warnings(bundles.get(result.workflow)).items():
             print(f"  {'':<9} {'':<12} engine warning {name}: {count}")
         if result.status == "crashed":
-            logs = sorted((directory / "logs").glob(f"{result.workflow}*.log"), key=lambda log: log.stat().st_mtime)
-            for log in logs[-1:]:  # of a start-up's two passes, the later one failed
+            log = directory.latest_log(result.workflow)  # of several processes, the last one failed
+            if log is not None:
                 print(f"  {'':<9} {'':<12} log: {_short(log)}")
     written = [result.bundle.name for result in results if result.bundle is not None]
     print(f"  results   {shown}/ ({', '.join(written) if written else 'no bundle'}, run.json)")

@@ -17,7 +17,7 @@ from benchmark_app import __version__
 from benchmark_app.bundle.build import build_bundle, run_status
 from benchmark_app.bundle.check import BundleError
 from benchmark_app.bundle.equivalence import build_equivalence
-from benchmark_app.bundle.pick import passes
+from benchmark_app.bundle.pick import last, passes
 from benchmark_app.bundle.write import write_bundle_file, write_json_file
 from benchmark_app.checkpoint_card import iterations_done, iterations_left, resume_facts
 from benchmark_app.journal import Event, JournalTail, JournalWriter, merge, read_journal
@@ -25,11 +25,13 @@ from benchmark_app.journal.events import (
     CheckpointSaved,
     Diagnostics,
     EngineWarned,
+    Extra,
     Finished,
     HostFacts,
     ResourceSample,
     RunClosed,
     RunPlanned,
+    Scalar,
     StopRequested,
     WorkerExited,
     WorkerSpawned,
@@ -46,6 +48,7 @@ from .progress import Progress
 from .run_directory import CHECKPOINTS, LOGS, RunDirectory
 from .series import FOLDER, SeriesWriter
 from .signals import StopSignals
+from .workload import settings_of
 
 SYNC_PERIOD_S = 5.0
 TICK_S = 0.1
@@ -62,7 +65,7 @@ class WorkflowResult:
         bundle: File of the results; None where there are none.
         checkpoint: Policy it saved or played.
         lost: What could not be written, "" if nothing.
-        diagnostics: What the engine said of itself.
+        diagnostics: What the engine said of itself; where each process of the workflow is a part of it, by part.
     """
 
     workflow: str
@@ -214,7 +217,10 @@ class Supervisor:
             journal.append(spawned)
             self._progress.begin(workflow, each.settings, part=each.part)
             if not each.profiled:
+                # Found out while the worker starts, so that it costs no start-up time.
                 journal.append(_host_facts(each.settings))
+                values: dict[str, Scalar] = {"settings": settings_of(each.settings, workflow)}
+                journal.append(Extra(t=time.monotonic(), values=values))
             if workflow == "training":
                 series.load()
             killed = self._loop(worker, journal, tail, series, output)
@@ -301,7 +307,7 @@ class Supervisor:
 
 
 def _host_facts(settings: Settings) -> HostFacts:
-    """Collected while the worker starts, so that it costs no start-up time."""
+    """What the bundle says of software and hardware."""
     python = settings.worker.python or sys.executable
     return HostFacts(
         t=time.monotonic(),
@@ -348,7 +354,7 @@ def close_workflow(directory: RunDirectory, workflow: str, lost: str = "") -> Wo
     except OSError as error:
         lost = f"{path.name} could not be written: {error.strerror}"
     checkpoints = [event.path for event in events if isinstance(event, CheckpointSaved)]
-    diagnostics = [event.values for event in events if isinstance(event, Diagnostics)]
+    told = {each.part: event.values for each in passes(events) if (event := last(each.events, Diagnostics)) is not None}
     return WorkflowResult(
         workflow=workflow,
         status=outcome.status,
@@ -356,7 +362,7 @@ def close_workflow(directory: RunDirectory, workflow: str, lost: str = "") -> Wo
         bundle=path if written else None,
         checkpoint=checkpoints[-1] if checkpoints else None,
         lost="; ".join([*([lost] if lost else []), *dropped]),
-        diagnostics=diagnostics[-1] if diagnostics else None,
+        diagnostics=told.get("", told or None),  # the profiled pass of a start-up has nothing else to tell
     )
 
 

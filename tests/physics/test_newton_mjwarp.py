@@ -1,6 +1,7 @@
 """Newton's MuJoCo Warp solver behind our contract."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -147,7 +148,7 @@ def test_joint_tensors_are_live_views():
     ("room", "heights", "said"),
     [
         ({"max_contacts": 1}, [2.0, 0.0, 0.0], "overflow in row"),  # the engine pools the rows' room for contacts
-        ({"max_constraints": 1}, [2.0, 0.0, 2.0], "NEFC overflow in row 1 "),
+        ({"max_constraints": 1}, [2.0, 0.0, 2.0], "NEFC overflow in row 1; give the task's scene more room (per row: max_contacts=8, max_constraints=1); "),
     ],
 )
 def test_an_overflowing_buffer_is_a_fault_with_its_rows_and_stays(room, heights, said, capfd):
@@ -161,10 +162,28 @@ def test_an_overflowing_buffer_is_a_fault_with_its_rows_and_stays(room, heights,
     assert backend.joint_pos[0, 0] > 0.0, "the other rows are still in the air"
     assert backend.fault == 1.0
     assert said in backend.describe_fault()
+    assert re.search(r"; to run all the same, set physics\.allow=\[\w+_overflow\]$", backend.describe_fault())
     everywhere(backend, 2.0, 0.0)
     backend.step(torch.zeros(3, 1))
     assert backend.fault == 1.0
     assert "overflow" not in capfd.readouterr().out, "thirty steps would print hundreds of lines"
+
+
+def test_a_solve_that_does_not_converge_names_the_settings_that_help():
+    backend = build(replace(FALLING, max_contacts=8), iterations=1, ls_iterations=1)
+    for _ in range(60):
+        backend.step(torch.zeros(3, 1))
+    said = backend.describe_fault()
+    assert said.startswith("newton_mjwarp: no convergence (")
+    assert said.endswith(
+        "; raise physics.iterations or physics.ls_iterations; to run all the same, set physics.allow=[no_convergence]"
+    )
+
+
+@pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
+def test_the_diagnostics_name_the_cone_of_a_scene_with_contacts_and_none_of_one_without(cone):
+    assert build(FALLING, cone=cone).diagnostics()["cone"] == cone
+    assert build(CARTPOLE, cone=cone).diagnostics()["cone"] is None
 
 
 def test_enough_room_is_no_fault_and_the_foot_stands():
@@ -181,7 +200,7 @@ def test_a_nonfinite_joint_state_is_a_fault_with_its_row():
     effort[3, 0] = torch.nan
     backend.step(effort)
     assert backend.fault == 1.0
-    assert backend.describe_fault().startswith("newton_mjwarp: non-finite joint state in row 3 (")
+    assert backend.describe_fault() == "newton_mjwarp: non-finite joint state in row 3"
 
 
 def test_unknown_joints_and_engines_are_refused_by_name():

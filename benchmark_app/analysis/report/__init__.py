@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from pathlib import Path
 
+from benchmark_app.analysis.files import write_file
 from benchmark_app.analysis.history import History
 from benchmark_app.analysis.report.page import render_page
 from benchmark_app.analysis.report.payload import Selection, build_payload, select_runs
 
-__all__ = ["Selection", "select_runs", "write_report", "write_text"]
+__all__ = ["Selection", "select_runs", "write_report"]
 
 
 def write_report(
@@ -19,7 +18,7 @@ def write_report(
     """Write the report of some runs, replacing an older one in one step.
 
     Args:
-        selection: The runs, at least one.
+        selection: The runs; not empty.
         output: The HTML file. Links to bundles and logs are relative to its folder.
         title: Heading of the report.
         command: The line that makes it, shown in it.
@@ -29,19 +28,4 @@ def write_report(
         OSError: The file cannot be written; an older one is intact.
     """
     payload = build_payload(selection, folder=output.parent, title=title, command=command, history=history)
-    write_text(output, render_page(payload))
-
-
-def write_text(output: Path, text: str) -> None:
-    """Write a file whole or not at all.
-
-    Raises:
-        OSError: It cannot be written; an older one is intact.
-    """
-    temporary = output.with_name(f".{output.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        temporary.write_bytes(text.encode("utf-8", "replace"))
-        os.replace(temporary, output)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    write_file(output, render_page(payload))

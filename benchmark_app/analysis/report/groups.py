@@ -80,11 +80,12 @@ def standings(groups: Sequence[Group]) -> dict[tuple[int, str], str]:
     """Who leads each contest, and who cannot be told from the leader.
 
     Within groups that differ only in library, engine and renderer, every group is tested against the one with the best
-    value, all contests of the report together.
+    value, all contests of the report together. Groups that share the best value lead together, unless all do; a group
+    of fewer than `MIN_RUNS` runs never leads.
 
     Returns:
-        (index of the group, metric) → `best`, `tie` (not separable from the best) or `behind`; only where at least two
-        groups have the metric and it has a better end.
+        (index of the group, metric) → `best`, `tie` (not separable from the best value) or `behind`; only where at
+        least two groups have the metric and it has a better end.
     """
     contests: dict[tuple[Any, ...], list[int]] = {}
     for index, group in enumerate(groups):
@@ -98,10 +99,13 @@ def standings(groups: Sequence[Group]) -> dict[tuple[int, str], str]:
             if metric.direction is None or len(rivals) < 2:
                 continue
             sign = 1 if metric.direction == "higher" else -1
-            best = max(rivals, key=lambda index: sign * groups[index].stats[name].value)
-            result[best, name] = "best"
+            best = max(rivals, key=lambda index: (sign * groups[index].stats[name].value, groups[index].stats[name].n))
+            equal = [index for index in rivals if groups[index].stats[name].value == groups[best].stats[name].value]
+            for index in equal:
+                leads = len(equal) < len(rivals) and groups[index].stats[name].n >= MIN_RUNS
+                result[index, name] = "best" if leads else "tie"
             for index in rivals:
-                if index != best:
+                if index not in equal:
                     asked.append((index, name))
                     questions.append(_question(metric, groups[best], groups[index]))
     for key, answer in zip(asked, judge(questions), strict=True):

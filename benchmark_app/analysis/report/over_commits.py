@@ -69,7 +69,7 @@ def _note(trend: Trend, all_trends: Sequence[Trend]) -> str:
 
 
 def _key(point: Point) -> tuple[Any, ...]:
-    return (point.commit,) if point.commit and not point.dirty else (point.commit, point.time)
+    return (point.commit,) if not point.dirty else (point.commit, point.time)
 
 
 def _order(point: Point) -> tuple[bool, Any]:
@@ -77,7 +77,7 @@ def _order(point: Point) -> tuple[bool, Any]:
 
 
 def _label(point: Point) -> str:
-    commit = f"{(point.commit or 'no commit')[:10]}{' with changes' if point.dirty else ''}"
+    commit = f"{point.commit[:10]}{' with changes' if point.dirty else ''}"
     return f"{commit}, {point.time:%Y-%m-%d}" if point.time is not None else commit
 
 

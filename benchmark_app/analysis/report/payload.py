@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,13 @@ from urllib.parse import quote
 
 import benchmark_app
 from benchmark_app.analysis.history import History
-from benchmark_app.analysis.loading import Results
+from benchmark_app.analysis.loading import Results, Unfinished
 from benchmark_app.analysis.metrics import METRICS
+from benchmark_app.analysis.other_files import Equivalence
 from benchmark_app.analysis.report import costs
 from benchmark_app.analysis.report.beside import Beside, embed_file, look_beside
 from benchmark_app.analysis.report.curves import CURVES, draw_curves, read_curve
+from benchmark_app.analysis.report.equivalences import describe_equivalence, in_order
 from benchmark_app.analysis.report.groups import DIMENSIONS, Group, Row, group_runs, standings
 from benchmark_app.analysis.report.notices import Notice, find_notices
 from benchmark_app.analysis.report.over_commits import draw_history
@@ -36,11 +38,20 @@ class Selection:
         rows: Rows of the table of runs, oldest first, each with its bundle under `bundle`.
         left_out: Path and reason of every file that is not among them, and what to know about some that are.
         older: How many more runs there were, older than these.
+        equivalences: Results of equivalence runs.
+        unfinished: How many runs are going on, or were killed; `left_out` tells where.
     """
 
     rows: list[Row]
     left_out: list[tuple[str, str]]
     older: int
+    equivalences: list[Equivalence] = field(default_factory=list)
+    unfinished: int = 0
+
+    @property
+    def empty(self) -> bool:
+        """True if there is nothing to report."""
+        return not self.rows and not self.equivalences
 
 
 def select_runs(results: Results, last: int) -> Selection:
@@ -51,7 +62,8 @@ def select_runs(results: Results, last: int) -> Selection:
         last: How many runs at most.
     """
     left_out = [(broken.path, broken.reason) for broken in results.broken]
-    left_out += [(note.path, note.text) for note in results.notes]
+    shown = {found.path for found in results.equivalences}
+    left_out += [(note.path, note.text) for note in results.notes if note.path not in shown]
     rows = sorted(results.runs.to_dicts(), key=lambda row: (str(row["start_time_utc"]), row["path"]))
     if any(row["synthetic"] for row in rows) and not all(row["synthetic"] for row in rows):
         mixed = "made by a stand-in worker (synthetic): never shown among real runs; report its folder alone"
@@ -60,10 +72,11 @@ def select_runs(results: Results, last: int) -> Selection:
     chosen = []
     for row in rows[-last:]:
         try:
-            chosen.append(row | {"bundle": results.bundle(row["path"])})
+            chosen.append(row | {"bundle": results.bundle(row["path"]), "path": results.file(row["path"])})
         except BundleError as error:  # it went away, or changed, since it was loaded
             left_out.append((row["path"], str(error)))
-    return Selection(chosen, left_out, max(0, len(rows) - last))
+    unfinished = sum(isinstance(note, Unfinished) for note in results.notes)
+    return Selection(chosen, left_out, max(0, len(rows) - last), results.equivalences, unfinished)
 
 
 def build_payload(
@@ -72,7 +85,7 @@ def build_payload(
     """What the page's script reads.
 
     Args:
-        selection: The runs, at least one.
+        selection: The runs; not empty.
         folder: Where the report will lie; links to runs are relative to it.
         title: Heading of the report.
         command: The line that makes this report.
@@ -115,6 +128,7 @@ def build_payload(
             for index, (row, found) in enumerate(zip(rows, beside, strict=True))
         ],
         "history": _rounded(draw_history(history, groups)) if history is not None else [],
+        "equivalences": [_equivalence(found, folder) for found in in_order(selection.equivalences)],
         "broken": [{"path": path, "reason": reason} for path, reason in selection.left_out],
     }
 
@@ -136,10 +150,18 @@ def facts_of(selection: Selection) -> list[str]:
         distinct = {row[name] for row in rows if row[name] is not None}
         facts += [_count(len(distinct), what)] if distinct else []
     days = sorted({str(row["bundle"]["run"]["start_time_utc"])[:10] for row in rows})
-    facts.append(days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}")
+    facts += [days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"] if days else []
+    facts += [_count(len(selection.equivalences), "equivalence result")] if selection.equivalences else []
+    facts += [f"{_count(selection.unfinished, 'more run')} not ended, or killed"] if selection.unfinished else []
     if selection.older:
         facts.append(f"the newest of {len(rows) + selection.older:,} (--last)")
     return facts
+
+
+def _equivalence(found: Equivalence, folder: Path) -> dict[str, Any]:
+    told = describe_equivalence(found)
+    plot = link(told["plot"], folder) if told["plot"] is not None else None
+    return told | {"href": link(Path(found.path), folder), "plot": plot}
 
 
 def _group(

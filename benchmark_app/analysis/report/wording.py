@@ -59,22 +59,27 @@ LOADS = {
 
 LEADS = {
     "summary": "The best of those that ran the same workload, and whether it can be told from the others.",
-    "ranking": "Bold: best of its workload. ≈: not separable from the best with these runs. Below a value: its 95 % "
-    "interval. Runs under one heading differ in library and engine only.",
+    "ranking": "Bold: best of its workload, where it has at least 3 runs. ≈: not separable from the best with these "
+    "runs. Rates, times and memory are geometric means over the runs, the rest arithmetic ones. Below a value: its "
+    "95 % interval. Runs under one heading differ in library and engine only.",
     "curves": "Interquartile mean over seeds with its 95 % bootstrap interval, as far as all seeds go. Colour is the "
     "library, dashes are the engine.",
     "scaling": "Both axes are logarithmic: twice the environments at the same speed of each would be a straight line.",
-    "breakdown": "Mean time of an iteration by what it was spent on. Simulation is timed apart in "
-    "profiling.mode=serialized_synchronized only.",
-    "startup": "From the spawn of the process to the end of the first step, phases in the order they ran.",
+    "breakdown": "Time of an iteration by what it was spent on. Arithmetic means over the runs, so that the parts add "
+    "up; Rankings has geometric ones. Simulation is timed apart in profiling.mode=serialized_synchronized only.",
+    "startup": "From the spawn of the process to the end of the first step, phases in the order they ran. Arithmetic "
+    "means over the runs, so that the phases add up; Rankings has geometric ones.",
     "load": "From the journals beside the bundles: memory and processor of the worker's process tree, GPUs as a whole.",
+    "equivalence": "Two engines that carried out the same actions on the same task, and how far they came apart. "
+    "These runs measure no speed.",
     "history": "Results by commit; a ring marks a step for the worse.",
 }
 
 NOTES = [
     "A group is all runs that agree in task, library, engine, environments, budget, device, machine and everything "
     "else that must agree for a comparison. Only completed and unperturbed runs enter its statistics.",
-    "Values are means over the runs of a group: geometric means for rates, times and memory. Intervals are 95 % by "
+    "Values are means over the runs of a group: geometric means for rates, times and memory, arithmetic ones for "
+    "returns, rates of success, and the parts that times are split into. Intervals are 95 % by "
     "Student's t on the same scale. They say how well the mean is known, not how far single runs scatter.",
     "≈ is the answer of the same test that compare uses, for all contests of this report together. Marks refer to all "
     "groups of a workload, also those a filter hides.",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from benchmark_app.analysis.comparison import Comparison
     from benchmark_app.analysis.loading import Results
 
-FORMATS = ("terminal", "markdown", "json", "junit")
+_SUFFIXES = {"terminal": ".txt", "markdown": ".md", "json": ".json", "junit": ".xml"}
 
 _EPILOG = """\
 examples:
@@ -29,7 +29,8 @@ examples:
   compare --baseline last:20 --store history.jsonl runs  is it worse than the last 20 commits?
 
 exit status: 0 nothing regressed, 1 something regressed, 2 something could not be compared.
-With --bisect: 0 good, 1 bad, 125 nothing can be said about this commit, which `git bisect run` skips.
+With --bisect: 0 good, 1 bad, 125 nothing can be said about this commit, which `git bisect run` skips. NEW is good if
+nothing regressed and everything is unchanged; with --bad, if it is nearer to BASE than to the runs given there.
 """
 
 
@@ -63,20 +64,23 @@ def _parser() -> Parser:
     parser.add_argument("--metric", metavar="NAME", nargs="+", default=[], help="judge only these (patterns allowed)")
     parser.add_argument("--thresholds", metavar="FILE", help="TOML file of your own rules")
     parser.add_argument("--show-thresholds", action="store_true", help="print the rules in force as such a file")
-    parser.add_argument("--format", choices=FORMATS, default="terminal", help="default: terminal")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write there instead of printing")
+    parser.add_argument("--format", choices=tuple(_SUFFIXES), default="terminal", help="default: terminal")
+    endings = ", ".join(f"*{suffix}" for suffix in _SUFFIXES.values())
+    parser.add_argument("-o", "--output", metavar="FILE", help=f"write there ({endings}) instead of printing (-)")
     parser.add_argument("--bisect", action="store_true", help="exit status for `git bisect run`")
+    parser.add_argument("--bad", metavar="PATH", help="with --bisect: runs that have the regression")
     return parser
 
 
 def _run(args: argparse.Namespace) -> int:
-    from benchmark_app.analysis.bisecting import bisect_lines, bisect_status
+    from benchmark_app.analysis.bisecting import bisect_between, bisect_lines, bisect_status
     from benchmark_app.analysis.compare import Options
     from benchmark_app.analysis.discover import LoadError
     from benchmark_app.analysis.identity import IdentityError, check_fields
     from benchmark_app.analysis.metrics import METRICS
     from benchmark_app.analysis.thresholds import ThresholdError, as_toml, load_thresholds
 
+    _check(args)
     try:
         thresholds = load_thresholds({name: metric.min_effect for name, metric in METRICS.items()}, args.thresholds)
         if args.show_thresholds:
@@ -84,29 +88,26 @@ def _run(args: argparse.Namespace) -> int:
             return 0
         check_fields([*args.allow, *([args.by] if args.by is not None else [])])
         options = Options(thresholds, tuple(dict.fromkeys(args.allow)), _metrics(args.metric))
-        comparison = _compare(args, options)
+        comparison = _compare(args, args.paths, options)
+        to_bad = _compare(args, [args.paths[0], args.bad], options) if args.bad is not None else None
     except (ThresholdError, IdentityError, LoadError) as error:
         raise UsageError(f"compare: {error}") from None
-    advice = bisect_lines(comparison, args.paths[0]) if not (args.bisect or args.baseline) else []
+    status, advice = comparison.status, list[str]()
+    if to_bad is not None:
+        status, advice = bisect_between(comparison, to_bad)
+    elif args.bisect:
+        status = bisect_status(comparison)
+    elif not args.by and not args.baseline:
+        advice = bisect_lines(comparison, *args.paths, args.thresholds)
     _write(args, _writer(args)(comparison, advice))
-    return bisect_status(comparison) if args.bisect else comparison.status
+    return status
 
 
-def _compare(args: argparse.Namespace, options: Options) -> Comparison:
+def _compare(args: argparse.Namespace, paths: list[str], options: Options) -> Comparison:
     """Load what was named, and compare it in the way that was asked for."""
     from benchmark_app.analysis.compare import compare, compare_by, compare_history
     from benchmark_app.analysis.loading import load
 
-    paths = args.paths
-    if args.reference is not None and not args.by:
-        raise UsageError("compare: --reference belongs to --by FIELD")
-    if (args.store is None) != (args.baseline is None):
-        raise UsageError("compare: --baseline last:N and --store FILE belong together")
-    if args.by and args.baseline:
-        raise UsageError("compare: --by and --baseline: give one of them")
-    if not paths or (not args.by and not args.baseline and len(paths) != 2):
-        wanted = "the runs" if args.by or args.baseline else "BASE and NEW (put globs in quotes)"
-        raise UsageError(f"compare: {len(paths)} paths given, expected {wanted}")
     if args.by:
         results = load(paths)
         return compare_by(_rows(results), args.by, options, reference=args.reference, notes=_notes(results))
@@ -130,6 +131,38 @@ def _compare(args: argparse.Namespace, options: Options) -> Comparison:
             f"compare: {paths[0]} and {paths[1]} share {len(shared)} runs, such as {min(shared)[0]}: give two sets"
         )
     return compare(*sides, options, labels=(paths[0], paths[1]), notes=[*_notes(base), *_notes(new)])
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Refuse what does not go together, and an output that would destroy something."""
+    if args.show_thresholds:
+        return
+    paths = args.paths
+    if args.reference is not None and not args.by:
+        raise UsageError("compare: --reference belongs to --by FIELD")
+    if (args.store is None) != (args.baseline is None):
+        raise UsageError("compare: --baseline last:N and --store FILE belong together")
+    if args.by and args.baseline:
+        raise UsageError("compare: --by and --baseline: give one of them")
+    if args.bad is not None and (not args.bisect or args.by or args.baseline):
+        raise UsageError("compare: --bad PATH belongs to --bisect and two paths, BASE and NEW")
+    if not paths or (not args.by and not args.baseline and len(paths) != 2):
+        wanted = "the runs" if args.by or args.baseline else "BASE and NEW (put globs in quotes)"
+        raise UsageError(f"compare: {len(paths)} paths given, expected {wanted}")
+    if args.output not in (None, "-"):
+        _check_output(Path(args.output), _SUFFIXES[args.format])
+
+
+def _check_output(output: Path, suffix: str) -> None:
+    from benchmark_app.analysis.files import TargetError, check_target
+    from benchmark_app.analysis.writers.json import is_comparison
+
+    try:
+        check_target("-o", output, suffix)
+    except TargetError as error:
+        raise UsageError(f"compare: {error}") from None
+    if suffix == ".json" and output.exists() and not is_comparison(output):
+        raise UsageError(f"compare: -o {output}: exists and is no comparison; remove it, or give another name")
 
 
 def _rows(results: Results) -> list[dict[str, Any]]:
@@ -164,7 +197,7 @@ def _writer(args: argparse.Namespace) -> Callable[[Comparison, Sequence[str]], s
     from benchmark_app.analysis.writers.markdown import write_markdown
     from benchmark_app.analysis.writers.terminal import write_terminal
 
-    colour = args.output is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    colour = args.output in (None, "-") and sys.stdout.isatty() and "NO_COLOR" not in os.environ
     writers: dict[str, Callable[[Comparison, Sequence[str]], str]] = {
         "terminal": partial(write_terminal, colour=colour),
         "markdown": write_markdown,
@@ -175,10 +208,12 @@ def _writer(args: argparse.Namespace) -> Callable[[Comparison, Sequence[str]], s
 
 
 def _write(args: argparse.Namespace, text: str) -> None:
-    if args.output is None:
+    from benchmark_app.analysis.files import write_file
+
+    if args.output in (None, "-"):
         print(text, end="")
         return
     try:
-        Path(args.output).write_text(text, encoding="utf-8")
+        write_file(args.output, text)
     except OSError as error:
         raise UsageError(f"compare: -o {args.output}: {error.strerror or error}") from error

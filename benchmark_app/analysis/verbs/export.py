@@ -13,7 +13,8 @@ from benchmark_app.refusal import refuse
 if TYPE_CHECKING:
     from benchmark_app.analysis import Results
 
-_FORMATS = ("csv", "parquet", "markdown", "isaaclab")
+_SUFFIXES = {"csv": ".csv", "parquet": ".parquet", "markdown": ".md"}
+_FORMATS = (*_SUFFIXES, "isaaclab")
 
 
 def run(arguments: list[str]) -> int:
@@ -44,17 +45,23 @@ def _parser() -> Parser:
 
 def _run(arguments: argparse.Namespace) -> int:
     from benchmark_app.analysis import load
+    from benchmark_app.analysis.files import TargetError, check_target
     from benchmark_app.analysis.loading import LoadError
 
     wanted = {name: getattr(arguments, name) for name in _FORMATS if getattr(arguments, name) is not None}
     if not wanted:
         raise UsageError("export: say what to write: --csv FILE, --parquet FILE, --markdown FILE or --isaaclab DIR")
     try:
+        for name, suffix in _SUFFIXES.items():
+            if name in wanted and (name, wanted[name]) != ("markdown", "-"):
+                check_target(f"--{name}", wanted[name], suffix)
         results = load(arguments.paths)
-    except LoadError as error:
+    except (LoadError, TargetError) as error:
         raise UsageError(f"export: {error}") from None
     for broken in results.broken:
         print(f"broken {broken}", file=sys.stderr)
+    for note in results.notes:
+        print(f"note {note}", file=sys.stderr)
     if results.runs.is_empty():
         raise UsageError("export: no runs found; name folders or files that hold bundles")
     for name, target in wanted.items():
@@ -72,7 +79,7 @@ def _write(form: str, target: str, results: Results) -> None:
 
     runs = results.runs
     if form == "isaaclab":
-        written = export.write_isaaclab(runs["path"].to_list(), target)
+        written = export.write_isaaclab([results.file(path) for path in runs["path"]], target)
         print(f"{len(written)} bundles written below {target}")
         return
     if form == "markdown" and target == "-":

@@ -46,15 +46,23 @@ def _parser() -> Parser:
 
 
 def _add(args: argparse.Namespace) -> int:
+    from benchmark_app.analysis.files import TargetError, check_target
     from benchmark_app.analysis.history import HistoryError, add
     from benchmark_app.analysis.loading import LoadError
 
     try:
+        check_target("--store", args.store, ".jsonl")
         added = add(args.paths, args.store, commit=args.commit)
-    except (HistoryError, LoadError) as error:
+    except (HistoryError, LoadError, TargetError) as error:
         raise UsageError(f"history add: {error}") from None
     for broken in added.broken:
         print(f"broken {broken}", file=sys.stderr)
+    for note in added.notes:
+        print(f"note {note}", file=sys.stderr)
+    if added.without_commit:
+        runs = "1 run names" if added.without_commit == 1 else f"{added.without_commit} runs name"
+        way_out = "run from a git checkout, or give --commit SHA"
+        print(f"note: {runs} no commit and will not count as a point of the history: {way_out}", file=sys.stderr)
     if added.new + added.replaced + added.known == 0:
         raise UsageError("history add: no runs found; name folders or files that hold bundles")
     counts = {"added": added.new, "added again with other content": added.replaced, "already there": added.known}
@@ -77,7 +85,7 @@ def _show(args: argparse.Namespace) -> int:
         print(f"passed over: {line}", file=sys.stderr)
     found = trends(history, [args.metric] if args.metric is not None else None)
     if not found:
-        raise UsageError(f"history show: {args.store} holds no completed run with such a metric")
+        raise UsageError(f"history show: {args.store} holds no completed run of a known commit with such a metric")
     workload = ""
     for trend in found:
         if (title := _workload(trend)) != workload:
@@ -123,7 +131,7 @@ def _number(value: float, trend: Trend) -> str:
 
 
 def _commit(point: Point) -> str:
-    return _plain(f"{(point.commit or 'no commit')[:12]}{'+dirty' if point.dirty else ''}")
+    return _plain(f"{point.commit[:12]}{'+dirty' if point.dirty else ''}")
 
 
 def _count(number: int, thing: str) -> str:

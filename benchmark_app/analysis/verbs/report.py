@@ -57,7 +57,8 @@ def _parser() -> Parser:
 
 def _run(args: argparse.Namespace, command: str) -> int:
     _check(args)
-    from benchmark_app.analysis.report import write_report, write_text
+    from benchmark_app.analysis.files import write_file
+    from benchmark_app.analysis.report import write_report
     from benchmark_app.analysis.summary_markdown import summarise_runs
 
     selection, history = _select(args), _history(args)
@@ -69,11 +70,12 @@ def _run(args: argparse.Namespace, command: str) -> int:
             print(summarise_runs(selection, title=args.title), end="")
             return 0
         else:
-            write_text(output, summarise_runs(selection, title=args.title))
+            write_file(output, summarise_runs(selection, title=args.title))
     except OSError as error:
         raise UsageError(f"-o {output}: cannot be written ({error.strerror or error})") from None
     about = f", {_count(len(selection.left_out), 'note')} about files" if selection.left_out else ""
-    print(f"{output}: {_count(len(selection.rows), 'run')}{about}")
+    also = f", {_count(len(selection.equivalences), 'equivalence result')}" if selection.equivalences else ""
+    print(f"{output}: {_count(len(selection.rows), 'run')}{also}{about}")
     return 0
 
 
@@ -97,7 +99,7 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _select(args: argparse.Namespace) -> Selection:
-    from benchmark_app.analysis.loading import LoadError, load
+    from benchmark_app.analysis.loading import LoadError, Unfinished, load
     from benchmark_app.analysis.report import select_runs
 
     try:
@@ -105,10 +107,11 @@ def _select(args: argparse.Namespace) -> Selection:
     except LoadError as error:
         raise UsageError(f"report: {error}") from None
     selection = select_runs(results, args.last)
-    if not selection.rows:
+    if selection.empty:
         broken = f"; broken: {results.broken[0]}" if results.broken else ""
         more = f" and {len(results.broken) - 1} more" if len(results.broken) > 1 else ""
-        raise UsageError(f"report: no bundle in {shlex.join(args.paths)}{broken}{more}")
+        unfinished = next((f"; {note}" for note in results.notes if isinstance(note, Unfinished)), "")
+        raise UsageError(f"report: no bundle in {shlex.join(args.paths)}{broken}{more}{unfinished}")
     return selection
 
 

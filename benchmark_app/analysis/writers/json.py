@@ -5,18 +5,28 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from benchmark_app.analysis.comparison import Comparison, MetricResult
 
 SCHEMA = "benchmark_app.comparison"
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "1.1"
 """The minor number grows with new keys, the major one when a key changes its meaning or goes."""
 
 
 def write_json(comparison: Comparison, advice: Sequence[str] = ()) -> str:
     """Everything the comparison knows; numbers are unrounded, and null is a number that does not exist."""
     return json.dumps(as_object(comparison, advice), indent=2, allow_nan=False) + "\n"
+
+
+def is_comparison(path: Path) -> bool:
+    """Whether a file is a comparison that was written here, and so may be replaced."""
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and content.get("schema") == SCHEMA
 
 
 def as_object(comparison: Comparison, advice: Sequence[str] = ()) -> dict[str, Any]:

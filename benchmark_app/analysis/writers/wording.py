@@ -5,26 +5,33 @@ from __future__ import annotations
 from benchmark_app.analysis.comparison import Comparison, Group, MetricResult, Workload, describe
 from benchmark_app.analysis.identity import AXES
 
+_MOST_RUNS = 1000  # per side; a larger number is no advice
 MARKS = {"improved": "+", "regressed": "-", "unchanged": "=", "underpowered": "?", "not comparable": "x"}
 
 
 def headings(comparison: Comparison) -> list[str]:
     """The columns of `row`."""
     confidence = f"{comparison.thresholds.policy.confidence * 100:g} % interval"
-    return ["metric", "BASE", "NEW", "change", confidence, "p", "effect", "verdict"]
+    designs = {result.design for group in comparison.groups for result in group.metrics}
+    centre = "median" if "history" in designs else "mean"
+    return ["metric", f"BASE ({centre})", f"NEW ({centre})", "change", confidence, "p", "effect", "verdict"]
 
 
 def row(result: MetricResult) -> list[str]:
-    """One metric: title, medians, change with interval, adjusted p value, effect size, verdict."""
+    """One metric: title, both means, their change with interval, adjusted p value, effect size, verdict.
+
+    What cannot be compared has no change, and its medians stand for the means.
+    """
     judgement, unit = result.judgement, result.metric.unit
+    comparable = judgement.mean_base is not None
     return [
         result.metric.title,
-        quantity(judgement.median_base, unit),
-        quantity(judgement.median_new, unit),
+        quantity(judgement.mean_base if comparable else judgement.median_base, unit),
+        quantity(judgement.mean_new if comparable else judgement.median_new, unit),
         change(judgement.change, result),
         interval(result),
         p_value(judgement.p_adjusted),
-        "" if judgement.effect_size is None else f"{judgement.effect_size:+.1f}",
+        effect_size(judgement.effect_size),
         verdict(result),
     ]
 
@@ -61,13 +68,29 @@ def p_value(value: float | None) -> str:
     return "<0.0001" if value < 0.0001 else f"{value:.2g}"
 
 
+def effect_size(value: float | None) -> str:
+    """One digit after the point; next to no noise it is so large that its power of ten says all."""
+    if value is None:
+        return ""
+    return f"{value:+.1f}" if abs(value) < 1000 else f"{value:+.0e}"
+
+
 def verdict(result: MetricResult) -> str:
     """The word, and what would make it a better one."""
     judgement = result.judgement
     details = [judgement.reason] if judgement.reason else []
     if judgement.repeats_needed is not None:
-        details.append(f"needs {judgement.repeats_needed} runs per side")
+        details.append(_needed(judgement.repeats_needed, result))
     return f"{judgement.verdict} ({'; '.join(details)})" if details else judgement.verdict
+
+
+def _needed(runs: int, result: MetricResult) -> str:
+    """How many runs would show a change, and which."""
+    effect = result.judgement.repeats_effect
+    if effect is None:
+        return f"needs at least {runs} runs per side"
+    number = f"more than {_MOST_RUNS}" if runs > _MOST_RUNS else str(runs)
+    return f"to show {change(effect, result)} takes {number} runs per side"
 
 
 def name(comparison: Comparison, workload: Workload) -> str:

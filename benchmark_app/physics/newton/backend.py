@@ -14,35 +14,24 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import count
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import newton
 import numpy as np
 import torch
 import warp as wp
 
-from ..base import RECEIPT_VERSION, CompletionToken, SimBackend, name_rows
+from ..base import RECEIPT_VERSION, CompletionToken, SimBackend
 from ..catalogue import ENGINES
 from ..playback import EnvPlayCapabilities, PhysicsStateLayout
 from ..scene import RobotFacts, SceneSpec
 from . import kernels
+from .faults import FaultBit, describe
 from .model import NewtonScene, build_scene
 from .playback import playback_model, state_layout, state_snapshot
 from .receipt import EventReceipt
 
 _instances = count()
-
-
-class FaultBit(NamedTuple):
-    """A silent failure of a solver.
-
-    Attributes:
-        warning: Its name in the catalogue.
-        said: The solver's own word for it.
-    """
-
-    warning: str
-    said: str
 
 
 class NewtonBackend(SimBackend):
@@ -58,10 +47,12 @@ class NewtonBackend(SimBackend):
 
     Attributes:
         engine: Name of the engine in the catalogue.
+        convergence_settings: Its settings that decide when its solver stops.
         fault_bits: What the solver may report of a row, by bit.
     """
 
     engine: ClassVar[str]
+    convergence_settings: ClassVar[tuple[str, ...]]
     fault_bits: Mapping[int, FaultBit]
 
     def __init__(self, spec: SceneSpec, device: str, allow: list[str] | None = None) -> None:
@@ -258,18 +249,9 @@ class NewtonBackend(SimBackend):
         self._fault_array.zero_()
 
     def describe_fault(self) -> str:
-        """What failed, in which rows, and the capacities to raise. Reads the device."""
+        """What failed, in which rows, and the settings that help. Reads the device."""
         bits = self._row_faults.numpy() & self._fatal
-        rows = bits.nonzero()[0].tolist()
-        if not rows:
-            return f"{self.engine} is sound"
-        found = int(np.bitwise_or.reduce(bits))
-        said = [known.said for bit, known in sorted(self.fault_bits.items()) if found >> bit & 1]
-        said += ["non-finite joint state"] if found & int(kernels.NONFINITE) else []
-        return (
-            f"{self.engine}: {', '.join(said)} in {name_rows(rows)} (room per row: "
-            f"max_contacts={self._spec.max_contacts}, max_constraints={self._spec.max_constraints})"
-        )
+        return describe(self.engine, bits, self.fault_bits, self._spec, self.convergence_settings)
 
     def warning_counts(self) -> dict[str, int]:
         """Rows in which the solver reported each warning; see `SimBackend.warning_counts`."""

@@ -26,14 +26,15 @@ from newton.solvers import SolverKamino
 
 from ..scene import RobotFacts, SceneSpec
 from . import kernels
-from .backend import FaultBit, NewtonBackend
+from .backend import NewtonBackend
 from .facts import Body, Dof, robot_facts
+from .faults import UNSOLVED, FaultBit
 from .model import NewtonScene
 
 OVERFLOW, UNCONVERGED = 0, 1
 BITS = {
     OVERFLOW: FaultBit("contact_overflow", "contact overflow"),
-    UNCONVERGED: FaultBit("no_convergence", "no convergence"),
+    UNCONVERGED: FaultBit(UNSOLVED, "no convergence"),
 }
 
 
@@ -69,6 +70,7 @@ class NewtonKaminoBackend(NewtonBackend):
     """
 
     engine = "newton_kamino"
+    convergence_settings = ("max_iterations", "tolerance")
 
     def __init__(
         self,

@@ -22,8 +22,9 @@ import warp as wp
 from newton.solvers import SolverMuJoCo
 
 from ..scene import RobotFacts, SceneSpec
-from .backend import FaultBit, NewtonBackend
+from .backend import NewtonBackend
 from .facts import Body, Dof, robot_facts, turned
+from .faults import UNSOLVED, FaultBit
 
 INTEGRATION_STATE = (
     *("time", "qpos", "qvel", "act", "history", "qacc_warmstart", "ctrl", "qfrc_applied", "xfrc_applied"),
@@ -35,10 +36,15 @@ WARNINGS = {
     "NEFC": "constraint_overflow",
     "NJMAX_NNZ": "constraint_overflow",
     "NVMAX": "constraint_overflow",
-    "ITERATIONS": "no_convergence",
-    "LS_ITERATIONS": "no_convergence",
+    "ITERATIONS": UNSOLVED,
+    "LS_ITERATIONS": UNSOLVED,
 }
 """The engine's flags by the catalogue's names; all others are for want of room for contacts."""
+
+
+def _fault_bit(flag: str) -> FaultBit:
+    warning = WARNINGS.get(flag, "contact_overflow")
+    return FaultBit(warning, f"no convergence ({flag})" if warning == UNSOLVED else f"{flag} overflow")
 
 
 class NewtonMjwarpBackend(NewtonBackend):
@@ -58,6 +64,7 @@ class NewtonMjwarpBackend(NewtonBackend):
     """
 
     engine = "newton_mjwarp"
+    convergence_settings = ("iterations", "ls_iterations")
 
     def __init__(
         self,
@@ -94,10 +101,7 @@ class NewtonMjwarpBackend(NewtonBackend):
         solver.mjw_model.opt.warn_overflow = 0
         self._observables = solver.observables({solver.ObservableKind.OVERFLOW})
         flags = [*mujoco_warp.OverflowType, *SolverMuJoCo.OverflowBits]
-        self.fault_bits = {
-            int(flag).bit_length() - 1: FaultBit(WARNINGS.get(flag.name, "contact_overflow"), f"{flag.name} overflow")
-            for flag in flags
-        }
+        self.fault_bits = {int(flag).bit_length() - 1: _fault_bit(str(flag.name)) for flag in flags}
 
     def _exact_state(self) -> bool:
         return not self._solver.enable_sleeping  # trees asleep keep more than the integration state
@@ -145,7 +149,7 @@ class NewtonMjwarpBackend(NewtonBackend):
             "integrator": self._integrator,
             "solver_iterations": int(options.iterations),
             "ls_iterations": int(options.ls_iterations),
-            "cone": "elliptic" if int(options.cone) else "pyramidal",
+            "cone": ("elliptic" if int(options.cone) else "pyramidal") if self._spec.max_contacts else None,
             "njmax": int(data.njmax),
             "nconmax": int(data.naconmax) // self.num_envs,
         }

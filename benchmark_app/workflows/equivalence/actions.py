@@ -23,7 +23,7 @@ def open_loop_actions(
 
     Args:
         seed: Seed of the draw.
-        steps: Control steps.
+        steps: Control steps; fewer are the first of more.
         num_envs: Rows.
         num_actions: Actions per row.
         control_dt: Control step [s].
@@ -33,10 +33,11 @@ def open_loop_actions(
         float32 `[steps, num_envs, num_actions]`.
     """
     rng = np.random.default_rng(seed)
-    hold = max(1, round(HOLD_S / control_dt))
-    held = rng.uniform(-1, 1, (-(-steps // hold), num_envs, num_actions)).repeat(hold, axis=0)[:steps]
+    # What is drawn once comes before what is drawn as long as it lasts: a shorter run is the beginning of a longer one.
     frequency = rng.uniform(*FREQUENCIES_HZ, (num_envs, num_actions))
     phase = rng.uniform(0, 2 * np.pi, (num_envs, num_actions))
+    hold = max(1, round(HOLD_S / control_dt))
+    held = rng.uniform(-1, 1, (-(-steps // hold), num_envs, num_actions)).repeat(hold, axis=0)[:steps]
     time = control_dt * np.arange(steps)[:, None, None]
     sine = np.sin(2 * np.pi * frequency * time + phase)
     kind = np.arange(num_envs)[None, :, None] % len(ACTION_SETS)

@@ -35,7 +35,7 @@ function rankingTable(workflow, members, names) {
       title: contenderTitle(members),
       short: true,
       value: contender,
-      cell: (group) => [el("span", { class: `swatch s${SLOTS(group).slot}` }), contender(group)],
+      cell: (group) => named(group, contender(group)),
     },
     {
       key: "runs",
@@ -69,6 +69,11 @@ function rankingTable(workflow, members, names) {
     caption: `Ranking, ${TITLES[workflow]}`,
     otherwise: { column: first.key, direction: first.better === "lower" ? "ascending" : "descending" },
   });
+}
+
+/** A name beside the colour of its library; however narrow the column, the two stay together. */
+function named(group, name) {
+  return el("span", { class: "named" }, el("span", { class: `swatch s${SLOTS(group).slot}` }), el("span", {}, name));
 }
 
 function curvesSection({ groups }, redraw) {
@@ -195,7 +200,7 @@ function throughputTable(members, name, all) {
       title: "Library",
       short: true,
       value: ([framework]) => framework,
-      cell: ([framework, list]) => [el("span", { class: `swatch s${SLOTS(list[0]).slot}` }), framework],
+      cell: ([framework, list]) => named(list[0], framework),
     },
     ...engines.map((title) => {
       const at = ([, list]) => list.find((group) => engine(group) === title);

@@ -233,6 +233,35 @@ function historyChart(lines, { title, unit }) {
   });
 }
 
+/** Pairs of engines: the verdict, how long each joint stayed together, and the plot beside the result. */
+function equivalenceSection() {
+  const columns = [
+    { key: "task", title: "Task", wide: true, value: (row) => row.task, cell: (row) => row.task },
+    { key: "reference", title: "Reference", value: (row) => row.reference, cell: (row) => row.reference },
+    { key: "physics", title: "Engine", value: (row) => row.physics, cell: (row) => row.physics },
+    { key: "seed", title: "Seed", num: true, value: (row) => row.seed, cell: (row) => row.seed },
+    {
+      key: "verdict",
+      title: "Verdict",
+      wide: true,
+      value: (row) => row.verdict,
+      cell: (row) => [row.verdict, el("span", { class: "range" }, row.meaning)],
+    },
+    { key: "joints", title: "Joints", wide: true, cell: (row) => row.joints.map((joint) => el("div", {}, joint)) },
+    {
+      key: "files",
+      title: "Files",
+      cell: (row) => [
+        row.href ? el("a", { href: row.href }, "result") : row.file,
+        row.plot && [" · ", el("a", { href: row.plot }, "plot")],
+      ],
+    },
+  ];
+  return [
+    dataTable({ id: "equivalence", columns, blocks: [{ rows: DATA.equivalences }], caption: "Equivalence of engines" }),
+  ];
+}
+
 function brokenSection() {
   return [
     el(

@@ -39,7 +39,7 @@ function leadersSection({ groups }) {
   const rows = [];
   for (const members of comparable(groups).values()) {
     const contested = DATA.headlines[members[0].identity.workflow].filter((name) =>
-      members.some((group) => group.stats[name]?.[4] === "best"),
+      members.some((group) => group.stats[name]?.[4]),
     );
     if (contested.length) rows.push({ members, contested });
   }
@@ -95,19 +95,27 @@ function headOfMetric(name) {
 }
 
 function leaderCell(members, name) {
-  const best = members.find((group) => group.stats[name]?.[4] === "best");
-  if (!best) return el("span", { class: "muted" }, "–");
+  const best = members.filter((group) => group.stats[name]?.[4] === "best");
+  if (!best.length) return noLeader(members.map((group) => group.stats[name]).filter((stat) => stat?.[4]));
   const ties = members.filter((group) => group.stats[name]?.[4] === "tie");
-  const rivals = members.filter((group) => group.stats[name]).length - 1;
+  const rivals = members.filter((group) => group.stats[name]).length - best.length;
   const doubt =
     ties.length > 2
       ? `not separable from ${ties.length} of ${rivals} others`
       : `not separable from ${ties.map(contender).join(", ")}`;
   return [
-    el("b", {}, contender(best)),
-    ` ${number(best.stats[name][0])}`,
+    el("b", {}, best.map(contender).join(", ")),
+    ` ${number(best[0].stats[name][0])}`,
     el("span", { class: "range", title: ties.map(contender).join("\n") }, ties.length ? doubt : "clear of the others"),
   ];
+}
+
+/** Why nobody is named: all have the same value, or whoever is ahead has too few runs. */
+function noLeader(stats) {
+  if (!stats.length) return el("span", { class: "muted" }, "–");
+  const [first] = stats;
+  const equal = stats.every((stat) => stat[0] === first[0]);
+  return ["no leader", el("span", { class: "range" }, equal ? `all ${number(first[0])}` : "too few runs to name one")];
 }
 
 function setupSection({ groups, runs }) {
