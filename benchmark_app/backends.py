@@ -40,16 +40,16 @@ def backends(arguments: list[str]) -> int:
     except (OSError, subprocess.SubprocessError) as error:
         return refuse(f"--python {args.python}: cannot be asked what it has installed ({error})")
     described = {
-        "physics": [_engine(name, found) for name in ENGINES],
+        "physics": [_engine(name, found, args.python) for name in ENGINES],
         "rendering": [_renderer(name) for name in RENDERERS],
     }
     print(json.dumps(described, indent=2) if args.json else "\n".join(_page(described)))
     return 0
 
 
-def _engine(name: str, found: Interpreter) -> dict[str, Any]:
+def _engine(name: str, found: Interpreter, python: str | None) -> dict[str, Any]:
     engine = ENGINES[name]
-    missing = availability.missing(name, found)
+    missing = availability.missing(name, found, python)
     devices, no_cuda = availability.devices(name, found)
     return {
         "name": name,

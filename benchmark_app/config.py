@@ -7,7 +7,6 @@ all pass the same gate.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import math
 import os
 import re
@@ -28,6 +27,7 @@ from benchmark_app.physics import availability
 from benchmark_app.physics.catalogue import ENGINES
 from benchmark_app.physics.cfg import EngineCfg
 from benchmark_app.profiling.host.interpreter import other_interpreter, this_interpreter
+from benchmark_app.refusal import unknown_key
 from benchmark_app.settings import GROUPS, FrameworkCfg, SettingError, Settings, task_cfg_class
 
 MOST = 10**9
@@ -114,15 +114,15 @@ def _engine(composed: DictConfig, group: str) -> EngineCfg:
     engine = node.get("name") if isinstance(node, DictConfig) else node
     if engine not in ENGINES:
         raise SettingError(f"{group}.name={engine}: must be one of {', '.join(ENGINES)}; choose an engine")
-    cfg: EngineCfg = OmegaConf.to_object(_typed(ENGINES[engine].cfg, node, group))  # type: ignore[assignment]
+    cfg: EngineCfg = OmegaConf.to_object(_typed(ENGINES[engine].cfg, node, group, engine))  # type: ignore[assignment]
     return cfg
 
 
 T = TypeVar("T")
 
 
-def _typed(kind: type[T], node: Any, name: str) -> DictConfig:
-    """Merge a node into its schema: unknown keys, wrong types and missing values are refused."""
+def _typed(kind: type[T], node: Any, name: str, of: str = "") -> DictConfig:
+    """Merge a node into its schema: unknown keys (of the engine `of`), wrong types, missing values are refused."""
     prefix = f"{name}." if name else ""
     if not isinstance(node, DictConfig):
         raise SettingError(f"{name}={node}: is a group of settings; set one of them, such as {name}.KEY=VALUE")
@@ -134,7 +134,7 @@ def _typed(kind: type[T], node: Any, name: str) -> DictConfig:
             if not name and key in ("experiment", "tuned"):
                 raise SettingError(f"{key!s}: the first line of its file must be '# @package _global_'")
             shown = f"{prefix}{key!s}={_shown(value[key])}"
-            raise SettingError(unknown_key(shown, [f"{prefix}{name}" for name in known]))
+            raise SettingError(unknown_key(shown, [f"{prefix}{name}" for name in known], of))
         try:
             schema[key] = node[key]
         except OmegaConfBaseException as error:
@@ -168,15 +168,6 @@ def _expected(kind: type[Any], key: str, message: str) -> str:
     if words is None:
         return re.sub(r"\s+", " ", message).strip()
     return f"{words} or null" if optional else words
-
-
-def unknown_key(key: str, known: list[str]) -> str:
-    """One line for a setting that does not exist, with the nearest ones that do."""
-    name = key.partition("=")[0]
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
-    level = sorted(other for other in known if other.rpartition(".")[0] == name.rpartition(".")[0])
-    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(level)}"
-    return f"{key}: no such setting; {hint}"
 
 
 def _problems(settings: Settings) -> list[str]:
@@ -349,7 +340,7 @@ def _installation_problems(s: Settings) -> list[str]:
         return [f"worker.python={s.worker.python}: cannot be asked what it has installed ({error})"]
     where = f" with worker.python={s.worker.python}" if s.worker.python else ""
     problems = []
-    if problem := availability.missing(s.physics.name, found):
+    if problem := availability.missing(s.physics.name, found, s.worker.python):
         problems.append(f"physics={s.physics.name}{where}: {problem}")
     if library and found.versions[library] is None:
         lacks = f"needs the package {library}; type: pip install {library}"

@@ -21,8 +21,8 @@ import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from benchmark_app.config import unknown_key
 from benchmark_app.places import conf_dir
+from benchmark_app.refusal import unknown_key
 from benchmark_app.settings import SettingError, task_cfg_class
 
 if TYPE_CHECKING:

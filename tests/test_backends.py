@@ -59,7 +59,16 @@ def test_another_interpreter_is_asked(tmp_path, capsys):
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "$@"\n')
     bare.chmod(0o755)
-    assert not any(engine["available"] for engine in listed(capsys, "--python", str(bare))["physics"])
+    engines = listed(capsys, "--python", str(bare))["physics"]
+    engines = listed(capsys, "--python", str(bare))["physics"]
+    assert not any(engine["available"] for engine in engines)
+    (mjwarp,) = (engine for engine in engines if engine["name"] == "newton_mjwarp")
+    assert f"(type: {bare} -m pip install 'newton[sim]')" in mjwarp["missing"]
+    assert main(["backends", "--python", "/bin/false"]) == 2
+    assert capsys.readouterr().err == (
+        "benchmark_app: error: --python /bin/false: cannot be asked what it has installed "
+        "(exit status 1: it is no Python interpreter, or one older than 3.11)\n"
+    )
     assert main(["backends", "--python", "/no/such"]) == 2
     assert "--python /no/such: cannot be asked" in capsys.readouterr().err
 

@@ -40,6 +40,35 @@ REFUSED = [
     (["physics=mujoco"], r"physics=mujoco: not one of newton_kamino, newton_mjwarp, ovphysx, physx"),
     (["physics=physx", "device=cpu"], r"device=cpu: physics=physx runs on cuda only; set device=cuda"),
     (["physics.allow=[overflow]"], r"physics.allow=\['overflow'\]: overflow is no warning of newton_mjwarp; known: "),
+    (
+        ["physics=[newton_mjwarp]"],
+        r"physics=\[newton_mjwarp\]: is a group; choose one of newton_kamino, newton_mjwarp, ",
+    ),
+    (["physics=null"], r"physics=null: is a group; choose one of newton_kamino, newton_mjwarp, ovphysx, physx$"),
+    (["workflow=runtime", "physics=3"], r"physics=3: is a group; choose one of newton_kamino, "),
+    (["task=[cartpole]"], r"task=\[cartpole\]: is a group; choose one of cartpole$"),
+    (["reference_physics=null"], r"reference_physics=null: is a group; choose one of .*, or leave it out$"),
+    (
+        ["physics=newton_kamino", "physics.integrator=euler"],
+        r"physics.integrator=euler: no such setting of newton_kamino; known: physics.allow, physics.dynamics_solver, ",
+    ),
+    (["+physics.tolerance=1"], r"physics.tolerance=1: no such setting of newton_mjwarp; known: physics.allow, "),
+    (
+        ["reference_physics=newton_mjwarp", "reference_physics.iteration=3"],
+        r"reference_physics.iteration=3: no such setting of newton_mjwarp; did you mean reference_physics.iterations",
+    ),
+    (
+        ["reference_physics=newton_mjwarp", "reference_physics.dynamics_solver=lox"],
+        r"dynamics_solver=lox: no such setting of newton_mjwarp; known: reference_physics.allow, reference_",
+    ),
+    (
+        ["reference_physics.cone=elliptic", "physics=newton_kamino"],
+        r"reference_physics.cone=elliptic: no reference engine is chosen; set reference_physics=ENGINE, one of newton_",
+    ),
+    (["equivalence.foo=1"], r"equivalence.foo=1: no such setting; known: equivalence.amplitude, "),
+    (["agnt.gama=1"], r"agnt.gama=1: no such setting; did you mean agent.gamma"),
+    (["gamma=0.9"], r"gamma=0.9: no such setting; did you mean agent.gamma\?$"),
+    (["agent.num_envs=3"], r"agent.num_envs=3: no such setting; did you mean num_envs\?$"),
     (["rendering=ovrtx"], r"rendering=ovrtx: not one of none"),
     (["task=nope"], r"task=nope: not one of cartpole"),
     (["experiment=nope"], r"experiment=nope: not one of none"),
@@ -64,8 +93,8 @@ REFUSED = [
     (["training.early_stop_success=2"], r"training.early_stop_success=2.0: must be in \(0, 1\], or null"),
     (["training.early_stop_window=0"], r"training.early_stop_window=0: must be at least 1"),
     (["numerics.matmul_precision=low"], r"numerics.matmul_precision=low: must be one of highest, high, medium"),
-    (["agent=null"], r"agent=null: is a group; choose"),
-    (["run=3"], r"run=3: is a group; choose"),
+    (["agent=null"], r"agent=null: is a group; choose one of ppo, sac$"),
+    (["run=3"], r"run=3: is a group; set one of its settings: run.SETTING=VALUE"),
     (["device=tpu"], r"device=tpu: must be auto, cpu, cuda or cuda:N"),
     (["task.physics_dt=-1"], r"task.physics_dt=-1.0: must be greater than 0"),
     (["task.module=json"], r"task.module=json: cannot be used as a task"),
@@ -87,7 +116,7 @@ REFUSED = [
     (["agent.rollout=1", "num_envs=1", "agent.minibatches=1"], r"agent.minibatches=1: leaves fewer than 2"),
     (["tuned=x"], r"tuned=x: follows from task and agent|tuned=x: not one of"),
     (["~workflow"], r"workflow: has no value; set workflow=CHOICE"),
-    (["a.b.c=1"], r"a.b.c=1: no such setting"),
+    (["a.b.c=1"], r"a.b.c=1: no such setting; known: admission, agent, "),
     ([""], r"cannot be read; write KEY=VALUE"),
     (["seed=1", "validate"], r"validate: a verb comes first"),
     (["--package", "x"], r"--package"),
@@ -137,6 +166,13 @@ def test_a_preset_that_cannot_work_is_refused_in_one_line(content, message, tmp_
     assert status == 2, err
     assert len(err.splitlines()) == 1
     assert re.search(message, err), err
+
+
+def test_a_setting_that_one_engine_of_a_sweep_has_not_is_refused_with_that_engine(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    swept = ["-m", "physics=newton_mjwarp,newton_kamino", "physics.integrator=euler", f"worker.program={SYNTHETIC}"]
+    assert main(swept) == 2
+    assert "physics.integrator=euler: no such setting of newton_kamino; known: " in capsys.readouterr().err
 
 
 def test_the_exit_status_of_a_refusal_reaches_the_shell(tmp_path):

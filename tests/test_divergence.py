@@ -216,6 +216,7 @@ def test_the_summary_says_what_differs_and_for_how_long_the_engines_agree(tmp_pa
     written = {
         "comparison": compared(1.0, 1.01, 1.02, 1.02),
         "fact_differences": [{"fact": "joint hinge: damping", "reference": None, "physics": 0.2}],
+        "engine_warnings": {"reference.half_step": {"no_convergence": 4}},
     }
     path = tmp_path / "equivalence.json"
     path.write_text(json.dumps(written))
@@ -224,4 +225,5 @@ def test_the_summary_says_what_differs_and_for_how_long_the_engines_agree(tmp_pa
         "slider: within 0.05 m until 0.30 s (the horizon); step, 0.06 m at 0.30 s, 0.50 of it at half the step",
         "hinge: within 0.01 rad for 2.00 s; identical",
         "facts: 1 differ: joint hinge: damping 0.2 (reference none)",
+        "engine warning no_convergence: 4 (reference.half step)",
     ]

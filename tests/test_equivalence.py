@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from benchmark_app.bundle.equivalence import fact_differences
+from benchmark_app.bundle.equivalence_schema import read_equivalence_file
 from benchmark_app.cli import main
 from benchmark_app.physics.availability import missing
 from tests.conftest import ROOT, SYNTHETIC
@@ -121,8 +122,33 @@ def test_each_part_runs_in_a_process_of_its_own_with_its_engine_and_step(app):
         assert whole["physics"]["integrator"] == half["physics"]["integrator"] == integrator
         assert half["task"]["physics_dt"] == whole["task"]["physics_dt"] / 2
         assert half["task"]["decimation"] == whole["task"]["decimation"] * 2
-    assert app.manifest()["workflows"]["equivalence"]["bundle"] == "equivalence.json"
+    manifest = app.manifest()
+    assert manifest["workflows"]["equivalence"]["bundle"] == "equivalence.json"
+    assert manifest["workflows"]["equivalence"]["log"] == "logs/equivalence.compare.log"
+    step = spec(app, "physics")["task"]["physics_dt"]
+    assert manifest["diagnostics"]["equivalence"] == {
+        "reference": {"physics_dt": step},
+        "reference.half_step": {"physics_dt": step / 2},
+        "physics": {"physics_dt": step},
+        "physics.half_step": {"physics_dt": step / 2},
+    }
+    assert read_equivalence_file(app.run_dir / "equivalence.json").status == "completed"
     app.assert_clean()
+
+
+def test_a_warning_that_is_allowed_is_told_with_the_part_it_belongs_to(app):
+    allowed = [f"{side}.allow=[constraint_overflow]" for side in ("physics", "reference_physics")]
+    said = {
+        "SYNTHETIC_SAYS": "nefc overflow - please increase njmax beyond 12\n",
+        "SYNTHETIC_PART": "physics.half_step",
+    }
+    process = app.synthetic(*RUN, "equivalence.steps=5", *allowed, fault="say@1,say@2", env=said)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err + out
+    found = result(app)
+    assert found["engine_warnings"] == {"physics.half_step": {"constraint_overflow": 2}}
+    assert not [key for key in found["extra"] if "warning" in key]
+    assert "engine warning constraint_overflow: 2 (physics.half step)" in out
 
 
 def test_the_reference_can_run_in_another_interpreter(app, tmp_path):
@@ -148,6 +174,8 @@ def test_a_part_that_fails_leaves_a_crashed_result_and_no_later_part(app, part):
     order = ["reference", "reference.half_step", "physics", "physics.half_step", "compare"]
     assert len(ran) == order.index(part) + 1
     assert f"equivalence.{part}.log" in out
+    assert app.manifest()["workflows"]["equivalence"]["log"] == f"logs/equivalence.{part}.log"
+    assert read_equivalence_file(app.run_dir / "equivalence.json").status == "crashed"
     app.assert_clean()
 
 
@@ -200,11 +228,33 @@ def test_a_run_whose_supervisor_was_killed_is_recovered_from_its_journals(app):
 # ---------------------------------------------------------------- real engines
 
 
+SMALL = ("workflow=equivalence", "num_envs=12", "equivalence.steps=40", "device=cpu", "task.max_pole_angle=null")
+
+
 def measured(app, *arguments):
-    small = ("workflow=equivalence", "num_envs=12", "equivalence.steps=40", "device=cpu", "task.max_pole_angle=null")
-    code, out, err = app.run(*small, *arguments, timeout=280)
+    code, out, err = app.run(*SMALL, *arguments, timeout=280)
     assert code == 0, err + out
+    read_equivalence_file(app.run_dir / "equivalence.json")
     return result(app), out
+
+
+STOPS_EARLY = ("reference_physics=newton_kamino", "reference_physics.max_iterations=1")
+
+
+@pytest.mark.engine
+def test_a_reference_whose_solver_stops_early_fails_the_run_and_names_its_own_settings(app):
+    code, out, _ = app.run(*SMALL, *STOPS_EARLY)
+    assert code == 1
+    assert "; raise reference_physics.max_iterations or reference_physics.tolerance; " in result(app)["reason"]
+    assert "set reference_physics.allow=[no_convergence]" in out
+
+
+@pytest.mark.engine
+def test_what_a_real_engine_counts_is_told_by_rollout(app):
+    found, out = measured(app, *STOPS_EARLY, "reference_physics.allow=[no_convergence]")
+    assert set(found["engine_warnings"]) == {"reference", "reference.half_step"}
+    assert found["engine_warnings"]["reference"]["no_convergence"] == 12
+    assert "engine warning no_convergence: 12 (reference)" in out
 
 
 @pytest.mark.engine

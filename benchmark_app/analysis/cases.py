@@ -117,7 +117,7 @@ def unmatched(
 
 
 def decimated(case: Case) -> list[Refusal]:
-    """A refusal if NEW failed to complete a larger share of its runs than BASE: those that live may be the lucky ones."""
+    """A refusal if NEW failed to complete a larger share of its runs than BASE: the others may be the lucky ones."""
     base, new = case.base_side, case.new_side
     if new.share_failed <= base.share_failed:
         return []

@@ -114,7 +114,7 @@ def compare_history(
 ) -> Comparison:
     """Compare runs with the last commits of a rolling history, each by the median of its runs.
 
-    Runs of a commit that is being judged are no history. Without a commit every run is a point of its own.
+    Runs of a commit that is being judged are no history, and neither are runs whose commit is not known.
 
     Args:
         history: Rows of the store.
@@ -130,7 +130,9 @@ def compare_history(
     of_store = Runs.of(
         row
         for row in history
-        if row["commit"] not in judged_commits and (row["run_id"], row[STARTED]) not in judged_runs
+        if row["commit"] is not None
+        and row["commit"] not in judged_commits
+        and (row["run_id"], row[STARTED]) not in judged_runs
     )
     known = by_key(of_store.completed, fields)
     labels = (f"the last {last} of the history", "NEW")
@@ -152,7 +154,7 @@ def _points(rows: Sequence[Row]) -> list[list[Row]]:
     """Runs by commit, in the order of the commits; where git knew no time, of their first runs."""
     found: dict[object, list[Row]] = {}
     for row in rows:
-        found.setdefault(row["commit"] or (row["run_id"], row[STARTED]), []).append(row)
+        found.setdefault(row["commit"], []).append(row)
     times = {key: of_point[0].get("commit_time_utc") or of_point[0][STARTED] for key, of_point in found.items()}
     return [found[key] for key in sorted(found, key=lambda key: (times[key] is not None, times[key]))]
 

@@ -231,7 +231,8 @@ def repeats_needed(
         session_noise: As for `welch`.
 
     Returns:
-        The number, at least 2; None if no number suffices, because sessions differ by more than that.
+        The number, at least 2, and a million for more; None if no number suffices, because sessions differ by more
+        than that.
     """
 
     sides = 1 if pairs else 2
@@ -239,15 +240,16 @@ def repeats_needed(
     room = (effect / normal) ** 2 - session_noise**2
     if room <= 0:
         return None
-    runs = max(2, math.ceil(sides * deviation**2 / room))  # with a known deviation; estimating it takes a few more
+    known = min(_MOST_RUNS, sides * deviation**2 / room)  # with a known deviation; estimating it takes a few more
+    runs = max(2, math.ceil(known))
     while runs < _MOST_RUNS:
         within = sides * deviation**2 / runs
         total = within + session_noise**2
         df = total**2 / (within**2 / (sides * (runs - 1))) if within > 0 else math.inf
         if (t_quantile(df, 1 - significance / 2) + t_quantile(df, power)) * math.sqrt(total) <= effect:
-            return runs
+            break
         runs += 1
-    return None
+    return runs
 
 
 def t_quantile(df: float, probability: float) -> float:

@@ -8,16 +8,20 @@ killed while it compiles leaves nothing that is read. A full disk or a power cut
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import shutil
 import struct
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import warp as wp
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class KernelCache:
@@ -41,11 +45,17 @@ class KernelCache:
         """Remove broken entries if one of them makes the block fail, and say so.
 
         Raises:
-            RuntimeError: The block failed and there were some; without them a new process will do.
+            RuntimeError: The block failed and there were some; without them a new process will do. Or the cache had no
+                room for what the block compiled.
         """
         try:
             yield
         except Exception as error:
+            if isinstance(error, OSError) and error.errno in FULL and _of_warp(error):
+                raise RuntimeError(
+                    f"the kernel cache in {self.folder} is full ({error.strerror}): make room there, or set "
+                    "kernel_cache=FOLDER to a folder with more"
+                ) from error
             removed = remove_broken(self.folder) if _of_an_entry(error) else []
             if not removed:
                 raise
@@ -53,6 +63,12 @@ class KernelCache:
                 f"the kernel cache {self.folder} held {len(removed)} unreadable entries, as a full disk or a power cut "
                 f"leaves them; they were removed: run again ({error})"
             ) from error
+
+
+def _of_warp(error: Exception) -> bool:
+    """Whether it came up in Warp: what a task writes by itself is none of the cache's."""
+    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+    return any(frame.f_globals.get("__name__", "").startswith("warp.") for frame in frames)
 
 
 def _of_an_entry(error: Exception) -> bool:

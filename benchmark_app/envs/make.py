@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from benchmark_app.physics import make_backend
+from benchmark_app.physics import availability, load_engine, make_backend
+from benchmark_app.physics.given import engine_cfg
 
 from .cfg import EnvCfg
+from .devices import absent
 
 if TYPE_CHECKING:
     from .torch_env import TorchEnv
@@ -16,23 +19,31 @@ if TYPE_CHECKING:
 def make_env(
     cfg: EnvCfg, physics: str, num_envs: int, device: str = "cpu", physics_settings: dict[str, Any] | None = None
 ) -> TorchEnv:
-    """Build a task's scene in an engine, and the environment around it.
+    """Build a task's scene in an engine, which is started unless it runs, and the environment around it.
 
     Args:
         cfg: Task settings; `cfg.module` is imported for the task's code.
         physics: Engine name, one of `benchmark_app.physics.catalogue.ENGINES`.
         num_envs: Rows.
-        device: Torch device.
-        physics_settings: The engine's own settings.
+        device: Torch device: cpu, cuda or cuda:N.
+        physics_settings: The engine's own settings, by the names in `conf/physics/`.
 
     Raises:
-        ValueError: A setting cannot work; the message says which.
+        ValueError: A setting cannot work, or the engine or the device is not there; the message says which, and why.
     """
     if not isinstance(num_envs, int) or isinstance(num_envs, bool) or num_envs < 1:
         raise ValueError(f"num_envs={num_envs!r}: must be a whole number of at least 1")
     if problems := cfg.problems():
         raise ValueError("; ".join(f"task.{problem}" for problem in problems))
+    engine = engine_cfg(physics, physics_settings)
+    if problem := availability.missing(physics, python=sys.executable):
+        raise ValueError(f"physics={physics}: {problem}")
+    if problem := absent(device):
+        raise ValueError(f"device={device}: {problem}")
+    if problem := availability.device_problem(physics, device):
+        raise ValueError(problem)
     env_class = import_module(cfg.module).load_env()
-    backend = make_backend(physics, env_class.scene(cfg, num_envs), device, **(physics_settings or {}))
+    load_engine(physics).launch(device)
+    backend = make_backend(physics, env_class.scene(cfg, num_envs), device, **engine.keywords())
     env: TorchEnv = env_class(cfg, backend, num_envs, device=device)
     return env

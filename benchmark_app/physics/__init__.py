@@ -6,7 +6,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from .catalogue import ENGINES
+from .catalogue import ENGINES, Engine
 
 if TYPE_CHECKING:
     from .base import SimBackend
@@ -15,6 +15,17 @@ if TYPE_CHECKING:
 
 class UnsupportedSceneError(ValueError):
     """An engine cannot build a scene; the message names the engine, and what it lacks."""
+
+
+def find_engine(name: str) -> Engine:
+    """What the catalogue says of an engine.
+
+    Raises:
+        ValueError: There is none of that name.
+    """
+    if name not in ENGINES:
+        raise ValueError(f"physics={name}: unknown engine; choose one of {', '.join(sorted(ENGINES))}")
+    return ENGINES[name]
 
 
 def make_backend(name: str, spec: SceneSpec, device: str, **settings: Any) -> SimBackend:
@@ -30,11 +41,9 @@ def make_backend(name: str, spec: SceneSpec, device: str, **settings: Any) -> Si
         UnsupportedSceneError: The scene asks for what the engine has not; nothing was imported or built.
         ValueError: Unknown engine, or a scene or setting it cannot build; the message says which.
     """
-    if name not in ENGINES:
-        raise ValueError(f"physics={name}: unknown engine; choose one of {', '.join(sorted(ENGINES))}")
+    module, class_name = find_engine(name).backend
     if lacks := _unsupported(name, spec):
         raise UnsupportedSceneError(f"physics={name} {lacks}; choose another physics engine")
-    module, class_name = ENGINES[name].backend
     backend: SimBackend = getattr(import_module(f".{module}", __name__), class_name)(spec, device, **settings)
     return backend
 

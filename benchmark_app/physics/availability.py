@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Collection
 
 from packaging.requirements import Requirement
@@ -21,19 +22,21 @@ def distributions(name: str) -> list[str]:
     return [Requirement(text).name for text in ENGINES[name].distributions] + ["torch"]
 
 
-def missing(name: str, found: Interpreter | None = None) -> str:
+def missing(name: str, found: Interpreter | None = None, python: str | None = None) -> str:
     """What an engine needs and does not find, "" if nothing.
 
     Args:
         name: One of `ENGINES`.
         found: The interpreter it is to run in, asked for `distributions(name)`; None: this one.
+        python: How to start it, where the user chose it: the packages are then to go into that one. None: they may go
+            wherever suits them.
 
     Returns:
         One line: all that is missing, and how to get each.
     """
     engine = ENGINES[name]
     found = found or this_interpreter(distributions(name))
-    needs = [*_python(engine, found), *_packages(engine, found), *_gpu(engine), *_licence(engine)]
+    needs = [*_python(engine, found, python), *_packages(engine, found, python), *_gpu(engine), *_licence(engine)]
     return f"needs {_listed(needs)}" if needs else ""
 
 
@@ -70,18 +73,28 @@ def device_problem(name: str, device: str) -> str:
     return f"device={device}: physics={name} runs on {' and '.join(capable)} only; set device={capable[0]}"
 
 
-def _python(engine: Engine, found: Interpreter) -> list[str]:
-    if not engine.python or found.python in engine.python:
+def _python(engine: Engine, found: Interpreter, python: str | None) -> list[str]:
+    if _suits(engine, found):
         return []
     versions = " or ".join("{}.{}".format(*version) for version in engine.python)
-    return ["Python {} instead of {}.{} (name one by worker.python=PATH)".format(versions, *found.python)]
+    how = "" if python else " (name one by worker.python=PATH)"
+    return ["Python {} instead of {}.{}{}".format(versions, *found.python, how)]
 
 
-def _packages(engine: Engine, found: Interpreter) -> list[str]:
+def _suits(engine: Engine, found: Interpreter) -> bool:
+    return not engine.python or found.python in engine.python
+
+
+def _packages(engine: Engine, found: Interpreter, python: str | None) -> list[str]:
     lacking = [text for text in engine.distributions if not _satisfied(Requirement(text), found)]
     if not lacking:
         return []
-    return [f"the package{'s' if len(lacking) > 1 else ''} {_listed(lacking)} (type: {engine.install})"]
+    if python and _suits(engine, found):
+        where = "in the checkout, " if engine.apart else ""
+        how = f"{where}type: {shlex.quote(python)} -m {engine.install}"
+    else:
+        how = engine.apart or f"type: {engine.install}"
+    return [f"the package{'s' if len(lacking) > 1 else ''} {_listed(lacking)} ({how})"]
 
 
 def _satisfied(requirement: Requirement, found: Interpreter) -> bool:

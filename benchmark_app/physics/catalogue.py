@@ -25,7 +25,8 @@ class Engine:
         capabilities: What its class declares before it is built; a built engine may claim less.
         distributions: Packages it needs, with the versions allowed where that matters (`ovphysx==0.7.*`); the first
             one's version is the engine's.
-        install: What to type to get them.
+        install: What to type to get them, `pip install …`.
+        apart: How to get them into an environment of their own, where they do not go well with the rest; "" elsewhere.
         python: Python versions it needs, major and minor; empty: all that we support.
         needs_gpu: It runs on an NVIDIA GPU only.
         needs_usd: It builds scenes from USD files only.
@@ -41,6 +42,7 @@ class Engine:
     capabilities: BackendCapabilities
     distributions: tuple[str, ...]
     install: str
+    apart: str = ""
     python: tuple[tuple[int, int], ...] = ()
     needs_gpu: bool = False
     needs_usd: bool = False
@@ -103,7 +105,8 @@ ENGINES: dict[str, Engine] = {
             exact_state=True,
         ),
         distributions=("ovphysx>=0.7,<0.8", "ovstage", "physx-usd-schemas", "newton-usd-schemas", "warp-lang"),
-        install="make install-ovphysx, and worker.python=.venv-ovphysx/bin/python",
+        install="pip install '.[ovphysx]'",
+        apart="in the checkout, type: make install-ovphysx; then set worker.python to its .venv-ovphysx/bin/python",
         needs_usd=True,
         licence="By downloading or using ovphysx, you agree to the NVIDIA Omniverse terms",
         warnings=engine_warnings.PHYSX,

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from benchmark_app.envs.devices import absent, no_cuda
 from benchmark_app.physics.catalogue import ENGINES
 from benchmark_app.settings import NumericsCfg
 
@@ -28,31 +29,23 @@ def resolve_device(wanted: str, physics: str) -> tuple[str, str]:
     if wanted == "cpu":
         return "cpu", ""
     capable = ENGINES[physics].capabilities.devices
-    problem = _no_cuda() if "cuda" in capable else f"{physics} has no CUDA"
+    problem = no_cuda() if "cuda" in capable else f"{physics} has no CUDA"
     if wanted == "auto" and "cpu" in capable:
         return ("cpu", problem) if problem else ("cuda:0", "")
     if problem and "cpu" in capable:
         raise RefusedError(f"device={wanted}: {problem}; set device=cpu, or device=auto to take what is there")
     if problem:
         raise RefusedError(f"device={wanted}: {problem}, and physics={physics} needs it")
-    index = int(wanted.partition(":")[2] or 0)
-    if index >= torch.cuda.device_count():
-        raise RefusedError(f"device={wanted}: this process sees {torch.cuda.device_count()} CUDA devices, from cuda:0")
-    return f"cuda:{index}", ""
-
-
-def _no_cuda() -> str:
-    """Why CUDA cannot be used, "" if it can."""
-    if torch.version.cuda is None:
-        return f"torch {torch.__version__} is built without CUDA"
-    if not torch.cuda.is_available():
-        return "torch sees no CUDA device or driver"
-    return ""
+    if wanted == "auto":
+        return "cuda:0", ""
+    if problem := absent(wanted):
+        raise RefusedError(f"device={wanted}: {problem}")
+    return f"cuda:{wanted.partition(':')[2] or 0}", ""
 
 
 def cuda_devices() -> list[dict[str, Any]]:
     """Describe the CUDA devices of this process in logical order: `uuid`, `name`, `mem_gb` [GiB], `compute_cap`."""
-    if _no_cuda():
+    if no_cuda():
         return []
     found = []
     for index in range(torch.cuda.device_count()):

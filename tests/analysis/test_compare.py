@@ -114,6 +114,59 @@ def test_what_a_crashed_run_measured_does_not_count():
     assert verdict_of(comparison, "total_fps") == "unchanged"
 
 
+def test_a_version_that_lost_a_larger_share_of_its_runs_does_not_pass():
+    crashed = [runtime(1000.0, 90 + i, status="crashed") for i in range(3)]
+    comparison = compare(rows(runs(1000, 6)), rows(runs(1000, 3, minute=60) + crashed), options())
+    assert verdict_of(comparison, "total_fps") == "unchanged"
+    (refusal,) = comparison.refusals
+    assert refusal.reason == "3 of 6 runs of NEW did not complete (3 crashed), 0 of 6 of BASE"
+    assert comparison.status == 2
+    same = compare(rows(runs(1000, 3, minute=60) + crashed), rows(runs(1000, 3, minute=120) + crashed), options())
+    assert same.status == 0
+    better = compare(rows(runs(1000, 3, minute=60) + crashed), rows(runs(1000, 6)), options())
+    assert better.status == 0
+
+
+def test_a_metric_that_new_lost_does_not_pass_and_one_that_it_gained_does():
+    base = rows(runs(1000))
+    for nothing in (None, 0.0):
+        lost = [row | {"total_fps": nothing} for row in rows(runs(1000, minute=60))]
+        comparison = compare(base, lost, options())
+        assert verdict_of(comparison, "total_fps") == "not comparable"
+        assert verdict_of(comparison, "ram_gb") == "unchanged"
+        assert comparison.status == 2
+    gained = compare([row | {"total_fps": None} for row in base], rows(runs(1000, minute=60)), options())
+    assert gained.status == 0
+
+
+def test_a_return_that_leaves_0_cannot_be_compared_and_one_that_stays_there_is_unchanged():
+    def trained(reward, minute):
+        return rows([training(1000.0 * WOBBLE[i], minute + i, reward=reward, seed=i) for i in range(5)])
+
+    left = compare(trained(0.0, 0), trained(5.0, 60), options())
+    assert verdict_of(left, "return_final") == "not comparable"
+    assert left.status == 2
+    stayed = compare(trained(0.0, 0), trained(0.0, 60), options())
+    assert verdict_of(stayed, "return_final") == "unchanged"
+    assert stayed.status == 0
+
+
+def test_a_metric_that_only_one_library_measures_is_no_reason_against_the_others():
+    every = runs(1000, make=training, framework="rsl_rl") + runs(1000, make=training, framework="sb3", minute=20)
+    table = [row | {"total_fps": None} if row["framework"] == "sb3" else row for row in rows(every)]
+    comparison = compare_by(table, "framework", options())
+    assert verdict_of(comparison, "total_fps") == "not comparable"
+    assert comparison.status == 0
+
+
+def test_a_reference_that_does_not_occur_is_named():
+    every = runs(1000, make=training, framework="skrl") + runs(900, make=training, framework="sb3", minute=20)
+    comparison = compare_by(rows(every), "framework", options(), reference="zzz")
+    (refusal,) = comparison.refusals
+    assert refusal.reason == "framework zzz does not occur in it, only sb3, skrl"
+    assert comparison.status == 2
+
+
 def test_a_version_that_only_crashes_cannot_be_compared():
     crashed = [runtime(1000.0, 60 + i, status="crashed") for i in range(5)]
     comparison = compare(rows(runs(1000)), rows(crashed), options())

@@ -58,12 +58,66 @@ def test_globs_and_files_name_sides_too(folders):
 
 def test_every_format_goes_to_a_file(folders, tmp_path):
     base, _, slow = folders
-    for form in ("terminal", "markdown", "json", "junit"):
-        assert main(["compare", base, slow, "--format", form, "-o", str(tmp_path / form)]) == 1
-    assert json.loads((tmp_path / "json").read_text())["status"] == 1
-    assert ET.parse(tmp_path / "junit").getroot().get("failures") != "0"
-    assert "**regressed**" in (tmp_path / "markdown").read_text()
-    assert "- regressed" in (tmp_path / "terminal").read_text()
+    for form, name in {"terminal": "c.txt", "markdown": "c.md", "json": "c.json", "junit": "c.xml"}.items():
+        for _ in range(2):  # what was written is replaced
+            assert main(["compare", base, slow, "--format", form, "-o", str(tmp_path / name)]) == 1
+    assert json.loads((tmp_path / "c.json").read_text())["status"] == 1
+    assert ET.parse(tmp_path / "c.xml").getroot().get("failures") != "0"
+    assert "**regressed**" in (tmp_path / "c.md").read_text()
+    assert "- regressed" in (tmp_path / "c.txt").read_text()
+
+
+def test_a_dash_as_the_output_prints(folders, tmp_path, capsys, monkeypatch):
+    base, same, _ = folders
+    monkeypatch.chdir(tmp_path)
+    assert main(["compare", base, same, "--format", "json", "-o", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["status"] == 0
+    assert not (tmp_path / "-").exists()
+
+
+def test_an_output_never_replaces_a_result_or_a_json_file_of_something_else(folders, tmp_path, capsys):
+    base, same, _ = folders
+    (tmp_path / "conditions.json").write_text('{"warnings": []}')
+    bundle = next((tmp_path / "base").glob("*/runtime.json"))
+    (tmp_path / "bundle.md").write_bytes(bundle.read_bytes())
+    for form, target in (
+        ("json", bundle),
+        ("json", tmp_path / "conditions.json"),
+        ("markdown", tmp_path / "bundle.md"),
+    ):
+        before = target.read_bytes()
+        assert main(["compare", base, same, "--format", form, "-o", str(target)]) == 2
+        assert target.read_bytes() == before
+        assert "another name" in capsys.readouterr().err
+
+
+def test_an_output_that_cannot_be_written_leaves_the_older_one(folders, tmp_path, capsys, monkeypatch):
+    base, same, _ = folders
+    target = tmp_path / "out.json"
+    assert main(["compare", base, same, "--format", "json", "-o", str(target)]) == 0
+    before = target.read_bytes()
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    assert main(["compare", base, same, "--format", "json", "-o", str(target)]) == 2
+    assert "No space left" in capsys.readouterr().err
+    assert target.read_bytes() == before
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_bisect_finds_the_commit_though_noise_hides_the_minimum_effect(folders, tmp_path, capsys):
+    base, _, _ = folders
+    bad = write(tmp_path / "bad", runs(40, 3, minute=300))
+    good = write(tmp_path / "good", [one for i, rate in enumerate((700, 1000, 1500)) for one in runs(rate, 1, 400 + i)])
+    words = ["--metric", "total_fps", "--", base]
+    assert main(["compare", "--bisect", *words, good]) == 125
+    assert main(["compare", "--bisect", "--bad", bad, *words, good]) == 0
+    assert main(["compare", "--bisect", "--bad", good, *words, bad]) == 125
+    capsys.readouterr()
+    assert main(["compare", "--bisect", "--bad", bad, *words, write(tmp_path / "b", runs(45, 3, 500))]) == 1
+    assert "Total rate: bad" in capsys.readouterr().out
 
 
 def test_libraries_inside_one_folder(tmp_path, capsys):
@@ -129,7 +183,9 @@ REFUSED = [
     ),
     (["{base}", "{same}", "--format", "html"], "invalid choice: 'html'"),
     (["{base}", "{same}", "--thresholds", "none.toml"], "--thresholds none.toml: No such file"),
-    (["{base}", "{same}", "-o", "no/folder/out"], "-o no/folder/out: No such file"),
+    (["{base}", "{same}", "-o", "no/folder/out.txt"], "-o no/folder/out.txt: No such file"),
+    (["{base}", "{same}", "-o", "out.html"], "-o out.html: expected a name that ends in .txt"),
+    (["{base}", "{same}", "--bad", "{same}"], "--bad PATH belongs to --bisect"),
     (["{base}", "--baseline", "last:20"], "--baseline last:N and --store FILE belong together"),
     (["{base}", "--baseline", "20", "--store", "x"], "--baseline 20: expected last:N"),
     (["{base}", "--baseline", "last:20", "--store", "none.jsonl"], "none.jsonl"),

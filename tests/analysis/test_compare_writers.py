@@ -1,13 +1,14 @@
 """A comparison in the terminal, in Markdown, as JSON and as JUnit XML; and the lines for git bisect."""
 
 import json
+import os
 import shlex
 import subprocess
 import xml.etree.ElementTree as ET
 
 import pytest
 
-from benchmark_app.analysis.bisecting import bisect_lines, bisect_status
+from benchmark_app.analysis.bisecting import bisect_between, bisect_lines, bisect_status
 from benchmark_app.analysis.compare import Options, compare, compare_by
 from benchmark_app.analysis.writers.json import SCHEMA_VERSION, write_json
 from benchmark_app.analysis.writers.junit import write_junit
@@ -55,7 +56,7 @@ def test_equal_reasons_are_told_once():
 
 def test_underpowered_says_how_many_runs_are_needed():
     one = compare(rows(runs(1000, 1)), rows(runs(900, 1, minute=60)), Options(thresholds()))
-    assert "1 run against 1 run, at least 3 are needed; needs 3 runs per side" in write_terminal(one)
+    assert "1 run against 1 run, at least 3 are needed; needs at least 3 runs per side" in write_terminal(one)
 
 
 def test_colours_are_there_only_when_asked_for():
@@ -152,16 +153,24 @@ def with_commands(tmp_path, comparison, command):
     return replace(comparison, groups=(replace(group, new=replace(group.new, paths=paths)),))
 
 
+def environment(folder):
+    """With a stand-in for python first in the path, and a folder of its own for temporary files."""
+    (folder / "temporary").mkdir()
+    return {"PATH": f"{folder}:/usr/bin:/bin", "TMPDIR": str(folder / "temporary")}
+
+
 def test_bisect_lines_name_both_commits_and_repeat_the_runs(tmp_path):
     command = "python -m benchmark_app workflow=runtime hydra.run.dir=/old/place"
-    _, start, run = bisect_lines(with_commands(tmp_path, compared(), command), "runs/base")
+    head, start, run, reset = bisect_lines(with_commands(tmp_path, compared(), command), "runs/base", "runs/new")
+    assert "Total rate" in head
     assert start == f"git bisect start {SLOW} {FAST}"
     script = shlex.split(run)[-1]
     assert 'workflow=runtime hydra.run.dir="$runs/$i" || exit 125' in script
     assert "/old/place" not in script
     assert "for i in 1 2 3 4 5" in script
-    assert "compare --bisect --metric" in script
-    assert "total_fps" in script
+    base, new = (os.path.abspath(path) for path in ("runs/base", "runs/new"))
+    assert f'compare --bisect --bad {new} --metric total_fps -- {base} "$runs"' in script
+    assert reset == "git bisect reset"
 
 
 @pytest.mark.parametrize(("status", "expected"), [(0, 0), (1, 1), (2, 125), (125, 125), (127, 125)])
@@ -170,27 +179,29 @@ def test_the_bisect_script_tells_git_good_bad_or_skip(tmp_path, status, expected
     stand_in = tmp_path / "python"
     stand_in.write_text(f'#!/bin/sh\ncase "$*" in *compare*) exit {status};; esac\n')
     stand_in.chmod(0o755)
-    *_, run = bisect_lines(with_commands(tmp_path, compared(), "python -m benchmark_app"), "base dir")
+    *_, run, _ = bisect_lines(with_commands(tmp_path, compared(), "python -m benchmark_app"), "base dir", "new dir")
     words = shlex.split(run)[3:]
-    done = subprocess.run(words, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, capture_output=True, check=False)
+    done = subprocess.run(words, env=environment(tmp_path), capture_output=True, check=False)
     assert done.returncode == expected
+    assert list((tmp_path / "temporary").iterdir()) == []
 
 
 def test_a_commit_that_cannot_be_run_is_skipped(tmp_path):
     stand_in = tmp_path / "python"
     stand_in.write_text('#!/bin/sh\ncase "$*" in *compare*) exit 0;; esac\nexit 1\n')
     stand_in.chmod(0o755)
-    *_, run = bisect_lines(with_commands(tmp_path, compared(), "python -m benchmark_app"), "base")
-    done = subprocess.run(shlex.split(run)[3:], env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, check=False)
+    *_, run, _ = bisect_lines(with_commands(tmp_path, compared(), "python -m benchmark_app"), "base", "new")
+    done = subprocess.run(shlex.split(run)[3:], env=environment(tmp_path), check=False)
     assert done.returncode == 125
+    assert list((tmp_path / "temporary").iterdir()) == []
 
 
 def test_there_is_nothing_to_bisect_without_a_regression_or_inside_one_commit():
-    assert bisect_lines(compared(rate=1000.0), "base") == []
+    assert bisect_lines(compared(rate=1000.0), "base", "new") == []
     same = compare(rows(runs(1000, commit=FAST)), rows(runs(700, minute=60, commit=FAST)), Options(thresholds()))
-    assert bisect_lines(same, "base") == []
+    assert bisect_lines(same, "base", "new") == []
     by = compare_by(rows(runs(1000, physics="physx") + runs(700, minute=60)), "physics", Options(thresholds()))
-    assert bisect_lines(by, "base") == []
+    assert bisect_lines(by, "base", "new") == []
 
 
 def test_bisect_skips_a_commit_about_which_nothing_can_be_said():
@@ -199,3 +210,80 @@ def test_bisect_skips_a_commit_about_which_nothing_can_be_said():
     assert bisect_status(refused()) == 125
     few = compare(rows(runs(1000, 1)), rows(runs(700, 1, minute=60)), Options(thresholds()))
     assert bisect_status(few) == 125
+
+
+def noisy(rate, minute):
+    """Three runs whose rates differ by tens of percents, as times of a start-up do."""
+    return rows([runtime(rate * factor, minute + i) for i, factor in enumerate((0.7, 1.0, 1.5))])
+
+
+def answer(new):
+    """What bisecting a regression from 1000 to 40 says of a commit."""
+    options = Options(thresholds(), metrics=frozenset(["total_fps"]))
+    base, bad = rows(runs(1000, 3)), rows(runs(40, 3, minute=60))
+    return bisect_between(compare(base, new, options), compare(base, bad, options))
+
+
+def test_a_commit_is_judged_against_the_regression_that_is_searched_for_and_not_against_the_minimum_effect():
+    good, bad = noisy(1000, 200), noisy(40, 200)
+    assert bisect_status(compare(rows(runs(1000, 3)), good, Options(thresholds()))) == 125
+    assert answer(good) == (0, ["Total rate: good"])
+    assert answer(bad) == (1, ["Total rate: bad"])
+
+
+def test_a_commit_between_both_ends_and_one_beyond_them_have_an_answer_too():
+    assert [answer(rows(runs(rate, 3, minute=200)))[0] for rate in (300, 130, 5, 5000)] == [0, 1, 1, 0]
+
+
+def test_a_commit_whose_runs_vary_more_than_the_regression_is_skipped():
+    wild = rows([runtime(rate, 200 + i) for i, rate in enumerate((20.0, 300.0, 4000.0))])
+    assert answer(wild) == (125, ["Total rate: neither good nor bad (the runs vary too much)"])
+    assert answer(rows(runs(1000, 1, minute=200)))[0] == 125
+    assert answer(rows(runs(1000, 3, minute=200, num_envs=128)))[0] == 125
+
+
+def test_without_a_regression_to_search_for_there_is_no_answer():
+    options = Options(thresholds())
+    same = compare(rows(runs(1000, 3)), rows(runs(1000, 3, minute=60)), options)
+    status, (line,) = bisect_between(same, same)
+    assert status == 125
+    assert "no regression" in line
+
+
+def test_the_means_that_are_shown_are_those_the_change_is_of():
+    base, new = ([runtime(rate, minute + i) for i, rate in enumerate(rates)] for minute, rates in SKEWED)
+    text = write_terminal(compare(rows(base), rows(new), Options(thresholds())))
+    head, line = text.splitlines()[1], next(line for line in text.splitlines() if "Total rate" in line)
+    assert "BASE (mean)" in head
+    assert "NEW (mean)" in head
+    assert "1,000 frames/s" in line
+    assert "2,000 frames/s" in line
+    assert "+100.0 %" in line
+
+
+SKEWED = [(0, [1000.0, 2000.0, 500.0]), (60, [1000.0, 1000.0, 8000.0])]
+
+
+def test_a_number_of_runs_says_which_change_it_would_show():
+    def total_rate(base, new):
+        sides = (
+            rows([runtime(rate, minute + i) for i, rate in enumerate(rates)])
+            for minute, rates in ((0, base), (60, new))
+        )
+        lines = write_terminal(compare(*sides, Options(thresholds()))).splitlines()
+        return next(line for line in lines if "Total rate" in line)
+
+    assert "to show +100.0 % takes" in total_rate([500.0, 1000.0, 2000.0], [1000.0, 2000.0, 4000.0])
+    assert "to show +5.0 % takes" in total_rate([900.0, 1000.0, 1100.0], [910.0, 1000.0, 1110.0])
+    assert "to show -4.8 % takes more than 1000 runs per side" in total_rate([1.0, 1000.0, 10.0], [1.0, 990.0, 10.0])
+
+
+def test_junit_marks_what_new_no_longer_measures_as_an_error():
+    base = rows(runs(1000))
+    new = [row | {"total_fps": None} for row in rows(runs(1000, minute=60))]
+    root = ET.fromstring(write_junit(compare(base, new, Options(thresholds()))))
+    (case,) = [case for case in root.iter("testcase") if case.find("error") is not None]
+    assert case.get("name") == "total_fps"
+    assert "not measured in NEW" in case.find("error").get("message")
+    gained = ET.fromstring(write_junit(compare(new, base, Options(thresholds()))))
+    assert gained.get("errors") == "0"

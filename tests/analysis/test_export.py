@@ -1,9 +1,11 @@
 """Exports say what the table says, and Isaac Lab's harness finds its copies."""
 
+import errno
 import glob
 import json
 import os
 import re
+import sys
 
 import polars as pl
 import pytest
@@ -12,6 +14,7 @@ from polars.testing import assert_frame_equal
 from benchmark_app.analysis import load
 from benchmark_app.analysis.export import markdown, write_csv, write_isaaclab, write_parquet
 from benchmark_app.analysis.verbs.export import run
+from benchmark_app.bundle.equivalence import FORMAT
 from benchmark_app.bundle.read import read_bundle_file
 from tests.analysis.made import WORKFLOWS, write
 
@@ -157,6 +160,9 @@ def test_the_verb_writes_every_format_at_once(tmp_path, capsys):
         (["RUNS/none", "--csv", "a.csv"], "no such file or folder"),
         (["EMPTY", "--csv", "a.csv"], "no runs found"),
         (["RUNS", "--csv", "RUNS/no/a.csv"], "--csv"),
+        (["RUNS", "--csv", "RUNS/run-0/training.json"], "ends in .csv"),
+        (["RUNS", "--parquet", "RUNS/run-0/training.json"], "ends in .parquet"),
+        (["RUNS", "--markdown", "RUNS/run-0/training.json"], "ends in .md"),
         (["RUNS", "--isaaclab", "RUNS/run-0/training.json"], "--isaaclab"),
     ],
 )
@@ -169,3 +175,49 @@ def test_what_cannot_be_exported_is_refused_in_one_line(tmp_path, capsys, argume
     assert captured.out == ""
     assert said in captured.err
     assert captured.err.count("\n") == 1
+    read_bundle_file(tmp_path / "runs" / "run-0" / "training.json")
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "markdown"])
+def test_a_full_disk_leaves_the_older_file_and_nothing_else(tmp_path, capsys, monkeypatch, form):
+    write(tmp_path / "runs", "training")
+    target = tmp_path / "out" / {"csv": "a.csv", "parquet": "a.parquet", "markdown": "a.md"}[form]
+    target.parent.mkdir()
+    target.write_text("old")
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert run([str(tmp_path / "runs"), f"--{form}", str(target)]) == 2
+    captured = capsys.readouterr()
+    assert "cannot be written (No space left on device)" in captured.err
+    assert captured.err.count("\n") == 1
+    assert target.read_text() == "old"
+    assert list(target.parent.iterdir()) == [target]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems keep no such names")
+def test_a_file_name_that_is_no_text_is_exported_like_any_other(tmp_path, capsys):
+    write(tmp_path / "runs", "training", 0)
+    odd = write(tmp_path / "runs", "training", 1)
+    os.rename(odd, os.fsencode(tmp_path / "runs") + b"/odd\xff.json")
+    assert run([str(tmp_path / "runs"), "--isaaclab", str(tmp_path / "lab"), "--csv", str(tmp_path / "a.csv")]) == 0
+    assert len(list((tmp_path / "lab").rglob("*.json"))) == 2
+    assert capsys.readouterr().err == ""
+    results = load(tmp_path / "runs")
+    assert all(results.bundle(path)["run"] for path in results.runs["path"])
+
+
+def test_a_named_equivalence_result_is_passed_over_with_a_note(tmp_path, capsys):
+    result = tmp_path / "runs" / "equivalence.json"
+    write(tmp_path / "runs", "training")
+    result.write_text(json.dumps({"format": FORMAT, "version": 1}))
+    assert run([str(tmp_path / "runs"), "--markdown", "-"]) == 0
+    assert capsys.readouterr().err == ""
+    assert run([str(tmp_path / "runs"), str(result), "--markdown", "-"]) == 0
+    assert capsys.readouterr().err == ""
+    assert run([str(result), str(tmp_path / "runs"), "--markdown", "-"]) == 0
+    captured = capsys.readouterr()
+    assert "equivalence.json: the result of an equivalence run" in captured.err
+    assert captured.out.count("| completed |") == 1

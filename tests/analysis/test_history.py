@@ -1,7 +1,9 @@
 """The store: nothing is lost, nothing counts twice, and a step is found where it is and not in noise."""
 
 import dataclasses
+import errno
 import json
+import os
 import random
 import re
 import subprocess
@@ -16,6 +18,8 @@ from benchmark_app.analysis.history import HistoryError, add, read
 from benchmark_app.analysis.metrics import METRICS
 from benchmark_app.analysis.trend import step_changes, trends
 from benchmark_app.analysis.verbs.history import run
+from benchmark_app.journal import JournalWriter
+from benchmark_app.journal.events import Finished
 from tests.analysis.made import WORKFLOWS, write
 
 FPS = METRICS["total_fps"]
@@ -91,6 +95,68 @@ def test_a_torn_last_line_costs_only_itself(tmp_path):
         assert len(torn.dropped) == 3 - torn.runs.height
         assert add([str(tmp_path / "runs")], store).new == 3 - torn.runs.height
         assert read(store).runs["run_id"].to_list() == ["training-0", "training-1", "training-2"]
+
+
+def test_the_next_writer_removes_a_line_that_was_cut_off(tmp_path):
+    store = tmp_path / "s.jsonl"
+    for number in range(2):
+        write(tmp_path / "runs", "training", number)
+    add([str(tmp_path / "runs" / "run-0")], store)
+    first = store.read_bytes()
+    add([str(tmp_path / "runs")], store)
+    for cut in (1, 10, 300):
+        store.write_bytes(store.read_bytes()[: len(first) + cut])
+        assert len(read(store).dropped) == 1
+        add([str(tmp_path / "runs" / "run-0")], store)
+        assert store.read_bytes() == first
+        add([str(tmp_path / "runs")], store)
+        assert read(store).dropped == []
+        assert read(store).runs.height == 2
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_a_full_disk_leaves_the_store_as_it_was(tmp_path, monkeypatch, made):
+    store = tmp_path / "s.jsonl"
+    for number in range(2):
+        write(tmp_path / "runs", "training", number)
+    if made:
+        add([str(tmp_path / "runs" / "run-0")], store)
+        before = store.read_bytes()
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(HistoryError, match="cannot be written"):
+        add([str(tmp_path / "runs")], store)
+    assert store.read_bytes() == before if made else not store.exists()
+
+
+def test_runs_without_a_commit_are_told_and_are_no_point(tmp_path, capsys):
+    store = str(tmp_path / "s.jsonl")
+    for number in range(3):
+        write(tmp_path / "runs", "runtime", number, commit=None)
+    write(tmp_path / "runs", "runtime", 3)
+    assert run(["add", str(tmp_path / "runs"), "--store", store]) == 0
+    assert "3 runs name no commit" in capsys.readouterr().err
+    (trend,) = trends(read(store), ["total_fps"])
+    assert [point.n for point in trend.points] == [1]
+    assert run(["add", str(tmp_path / "runs"), "--store", store, "--commit", "abc1234"]) == 0
+    assert capsys.readouterr().err == ""
+    assert [point.n for point in trends(read(store), ["total_fps"])[0].points] == [4]
+
+
+def test_a_store_is_never_a_result(tmp_path, capsys):
+    path = write(tmp_path / "runs", "training")
+    journal = path.parent / "training.worker.jsonl"
+    writer = JournalWriter(journal)
+    writer.append(Finished(t=1.0, outcome="budget"))
+    writer.close()
+    for store, says in ((path, "ends in .jsonl"), (journal, "is a result of a run")):
+        before = store.read_bytes()
+        assert run(["add", str(path), "--store", str(store)]) == 2
+        assert says in capsys.readouterr().err
+        assert store.read_bytes() == before
 
 
 def test_a_line_that_lacks_only_its_end_of_line_is_whole(tmp_path):

@@ -11,9 +11,14 @@ import pytest
 
 from benchmark_app.analysis.history import add, read
 from benchmark_app.analysis.loading import load
+from benchmark_app.analysis.metrics import METRICS
+from benchmark_app.analysis.report.groups import DIMENSIONS, group_runs, standings
 from benchmark_app.analysis.report.page import embed, render_page
 from benchmark_app.analysis.report.payload import build_payload, link, select_runs
+from benchmark_app.analysis.report.wording import LEADS
+from benchmark_app.bundle.equivalence import build_equivalence
 from benchmark_app.cli import main
+from benchmark_app.journal.events import Comparison, Finished, RunPlanned
 from tests.analysis import report_cases as cases
 
 
@@ -174,11 +179,27 @@ def test_the_best_is_marked_and_whoever_cannot_be_told_from_it(tmp_path: Path) -
     assert sorted(steps.values()) == ["best", "tie", "tie"], "the same environment under all"
 
 
-def test_a_single_run_is_never_clear_of_another(tmp_path: Path) -> None:
+def test_fewer_than_three_runs_never_lead(tmp_path: Path) -> None:
     cases.write(tmp_path, "training", 1, framework="rsl_rl")
     cases.write(tmp_path, "training", 2, framework="sb3")
     marks = {group["stats"]["total_fps"][4] for group in payload_of(tmp_path)["groups"]}
-    assert marks == {"best", "tie"}
+    assert marks == {"tie"}
+
+
+def test_a_tie_has_no_leader_and_equal_leaders_lead_together() -> None:
+    def marks(**success: float) -> dict[str, str]:
+        rows = []
+        for framework, value in success.items():
+            for seed in (1, 2, 3):
+                row = dict.fromkeys(DIMENSIONS) | dict.fromkeys(METRICS)
+                rows.append(row | {"workflow": "play", "framework": framework, "task": "T", "status": "completed"})
+                rows[-1] |= {"perturbed": "", "seed": seed, "success_rate": value}
+        groups = group_runs(rows)
+        found = standings(groups)
+        return {group.identity["framework"]: found[i, "success_rate"] for i, group in enumerate(groups)}
+
+    assert marks(rsl_rl=0.0, skrl=0.0) == {"rsl_rl": "tie", "skrl": "tie"}
+    assert marks(rsl_rl=1.0, skrl=1.0, sb3=0.1) == {"rsl_rl": "best", "skrl": "best", "sb3": "behind"}
 
 
 def test_runs_of_other_workloads_are_no_rivals(tmp_path: Path) -> None:
@@ -328,6 +349,87 @@ def test_a_worker_that_did_not_get_its_core_is_a_warning(tmp_path: Path) -> None
     assert "1 of 1 run got less than 85 % of a core" in titles(payload_of(tmp_path))
 
 
+def test_isaac_labs_processor_load_is_no_sign_of_a_busy_machine(tmp_path: Path) -> None:
+    path = cases.write(tmp_path, "runtime", 1)
+    bundle = json.loads(path.read_text(encoding="utf-8"))
+    bundle["resources"]["cpu_util_pct"]["mean"] = 55.0
+    bundle["extra"] = {}
+    path.write_text(json.dumps(bundle), encoding="utf-8")
+    assert not [title for title in titles(payload_of(tmp_path)) if "of a core" in title]
+
+
+# ---------------------------------------------------------------- what is no bundle
+
+
+def test_a_run_that_has_not_ended_is_counted_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = cases.write(tmp_path / "runs", "training", 1)
+    manifest = {"status": "running", "planned": ["training", "play"], "workflows": {}, "started_utc": "now"}
+    (path.parent / "run.json").write_text(json.dumps(manifest), encoding="utf-8")
+    payload = payload_of(tmp_path / "runs")
+    assert payload["facts"][-1] == "1 more run not ended, or killed"
+    (entry,) = payload["broken"]
+    assert entry["path"] == str(path.parent)
+    assert "there is no play.json yet" in entry["reason"]
+    path.unlink()
+    assert main(["report", str(tmp_path / "runs"), "-o", str(tmp_path / "a.html")]) == 2
+    assert "training.json and no play.json" in capsys.readouterr().err
+    manifest["status"] = "completed"
+    (path.parent / "run.json").write_text(json.dumps(manifest), encoding="utf-8")
+    cases.write(tmp_path / "runs", "training", 2)
+    assert payload_of(tmp_path / "runs")["broken"] == []
+
+
+def equivalence(folder: Path, **changes: Any) -> Path:
+    """The result of an equivalence run, built from the events of its journal."""
+    events = [
+        RunPlanned(
+            t=0.0, run_id="e", workflow="equivalence", framework=None, physics="newton_kamino", rendering="none",
+            task="Cartpole-Direct-v0", seed=1, num_envs=4, max_iterations=None, presets=[],
+            start_time_utc="2026-11-02T08:00:00+00:00", reference_physics="newton_mjwarp",
+        ),
+        Comparison(
+            t=1.0,
+            values={
+                "verdict": "step",
+                "joints": [
+                    {"name": "slider", "unit": "m", "tolerance": 0.01, "horizon_s": 1.5},
+                    {"name": "pole", "unit": "rad", "tolerance": 0.01, "horizon_s": None},
+                ],
+            },
+        ),
+        Finished(t=2.0, outcome="budget"),
+    ]  # fmt: skip
+    content = build_equivalence(events)
+    assert content is not None
+    path = folder / "equivalence.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content | changes), encoding="utf-8")
+    return path
+
+
+def test_equivalence_runs_are_listed_with_verdict_and_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = equivalence(tmp_path / "eq")
+    path.with_name("equivalence.svg").write_text("<svg/>", encoding="utf-8")
+    (told,) = payload_of(tmp_path)["equivalences"]
+    assert (told["reference"], told["physics"], told["verdict"]) == ("newton_mjwarp", "newton_kamino", "step")
+    assert "shrinks with it" in told["meaning"]
+    assert told["joints"] == ["slider: within 0.01 m until 1.50 s", "pole: within 0.01 rad throughout"]
+    assert (told["href"], told["plot"]) == ("./eq/equivalence.json", "./eq/equivalence.svg")
+    assert main(["report", str(path), "-o", str(tmp_path / "a.html")]) == 0
+    assert "0 runs, 1 equivalence result" in capsys.readouterr().out
+    assert main(["report", str(path), "--markdown"]) == 0
+    assert "step: apart by the time step only" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("comparison", [None, [], {"verdict": 7, "joints": [3, {}]}, {"verdict": "new", "joints": {}}])
+def test_a_damaged_equivalence_result_is_told_as_it_is(tmp_path: Path, comparison: object) -> None:
+    equivalence(tmp_path, comparison=comparison, status="crashed", reason="no space", task=None)
+    (told,) = payload_of(tmp_path)["equivalences"]
+    assert told["meaning"] == "not compared: crashed no space"
+    assert told["plot"] is None
+    render_page(payload_of(tmp_path))
+
+
 def test_conditions_beside_a_bundle_come_as_they_were_written(tmp_path: Path) -> None:
     path = cases.write(tmp_path, "runtime", 1)
     busy = "2 of 2 cores were 60 % busy before the run: timings will be low and noisy"
@@ -464,6 +566,24 @@ def test_markdown_says_conditions_first_and_ranks_every_workload(
     assert rows[0].startswith(r"| rsl\_rl · newton\_mjwarp | 5 | **")
     assert rows[1].startswith(r"| sb3 · newton\_mjwarp | 5 of 6 |")
     assert len({line.count("|") for line in text.splitlines() if line.startswith("|")}) == 1
+
+
+def test_markdown_shows_both_ends_of_an_interval(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for seed, scale in ((1, 1.0), (2, 2.0), (3, 3.0)):
+        path = cases.write(tmp_path, "training", seed, seed=seed)
+        bundle = json.loads(path.read_text(encoding="utf-8"))
+        for key in ("mean", "peak"):
+            bundle["runtime"]["total_fps"][key] *= scale
+        path.write_text(json.dumps(bundle), encoding="utf-8")
+    value, low, high, *_ = payload_of(tmp_path)["groups"][0]["stats"]["total_fps"]
+    assert value - low != pytest.approx(high - value, rel=0.1), "the interval of a geometric mean is not symmetric"
+    assert main(["report", str(tmp_path), "--markdown"]) == 0
+    assert f"| {value:,.0f} ({low:,.0f} to {high:,.0f}) |" in capsys.readouterr().out
+
+
+def test_the_page_says_of_what_kind_its_means_are() -> None:
+    assert "geometric means" in LEADS["ranking"]
+    assert all("Arithmetic means" in LEADS[section] for section in ("breakdown", "startup"))
 
 
 def test_markdown_of_a_hostile_bundle_is_text(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from benchmark_app.bundle.equivalence import FORMAT
 from benchmark_app.cli import main
 from tests.analysis import report_cases as cases
 
@@ -303,6 +304,50 @@ def test_the_page_is_never_wider_than_the_screen(small: Path, reader: Reader, wi
     for section in reader.run("return [...document.querySelectorAll('section')].map((node) => node.id)"):
         reader.visit(section)
     assert reader.run("return document.documentElement.scrollWidth") <= width
+
+
+def test_on_a_phone_a_name_stays_beside_its_colour_and_a_cut_table_tells_that_it_goes_on(
+    small: Path, reader: Reader
+) -> None:
+    reader.size(390, 900)
+    reader.open(small)
+    reader.visit("ranking")
+    apart = reader.run(
+        """
+        return [...document.querySelectorAll("#ranking tbody th .swatch")].filter((swatch) => {
+          const [colour, name] = [swatch.getBoundingClientRect(), swatch.nextSibling.getBoundingClientRect()];
+          return name.left < colour.right || name.top > colour.bottom;
+        }).length;
+        """
+    )
+    assert apart == 0
+    assert reader.all("#ranking tbody th .named")
+    shadows = reader.run("return getComputedStyle(document.querySelector('#ranking .scroll')).backgroundAttachment")
+    assert shadows == "local, local, scroll, scroll"
+
+
+def test_nobody_is_named_where_nobody_leads(tmp_path: Path, reader: Reader) -> None:
+    for index, framework in enumerate(("rsl_rl", "skrl")):
+        cases.write(tmp_path, "play", index, framework=framework)
+    assert main(["report", str(tmp_path), "-o", str(tmp_path / "report.html")]) == 0
+    reader.open(tmp_path / "report.html")
+    reader.visit("summary")
+    assert set(reader.column("#summary table", "success_rate")) == {"no leadertoo few runs to name one"}
+    assert reader.all("#summary td b") == []
+
+
+def test_equivalence_runs_alone_make_a_page_with_a_link_to_their_plot(tmp_path: Path, reader: Reader) -> None:
+    content = {"format": FORMAT, "task": HOSTILE, "physics": "a", "reference_physics": "b", "synthetic": False}
+    (tmp_path / "equivalence.json").write_text(json.dumps(content), encoding="utf-8")
+    (tmp_path / "equivalence.svg").write_text("<svg/>", encoding="utf-8")
+    assert main(["report", str(tmp_path), "-o", str(tmp_path / "report.html")]) == 0
+    reader.open(tmp_path / "report.html")
+    reader.visit("equivalence")
+    assert reader.column("#equivalence table", "task") == [HOSTILE]
+    links = [link.get_attribute("href").rpartition("/")[2] for link in reader.all("#equivalence a")]
+    assert links == ["equivalence.json", "equivalence.svg"]
+    assert reader.run("return window.hacked") is None
+    assert reader.all("#ranking") == []
 
 
 def test_the_page_is_dark_where_the_reader_prefers_that_until_switched(small: Path, reader: Reader) -> None:

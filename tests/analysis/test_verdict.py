@@ -168,3 +168,39 @@ def test_a_change_of_many_orders_of_magnitude_is_finite():
     assert math.isfinite(answer.low)
     assert math.isfinite(answer.high)
     assert answer.verdict == "underpowered"
+
+
+@pytest.mark.parametrize("scale", ["ratio", "relative", "points"])
+def test_nothing_that_stayed_nothing_is_unchanged(scale):
+    assert one([0.0] * 3, [0.0] * 3, scale=scale).verdict == "unchanged"
+    assert one([0.0], [0.0], scale=scale).verdict == "underpowered"
+
+
+def test_the_means_are_those_of_the_scale_and_give_the_change():
+    base, new = [100.0, 400.0, 200.0], [100.0, 100.0, 800.0]
+    ratio = one(base, new)
+    assert (ratio.mean_base, ratio.mean_new) == pytest.approx((200.0, 200.0))
+    assert ratio.change == pytest.approx(0.0)
+    relative = one(base, new, scale="relative")
+    assert relative.mean_new / relative.mean_base - 1 == pytest.approx(relative.change)
+    history = one([100.0, 101.0, 99.0, 150.0, 100.0], [120.0, 121.0, 300.0], design="history")
+    assert history.mean_new / history.mean_base - 1 == pytest.approx(history.change)
+    assert one([0.0, 1.0], [1.0, 1.0]).mean_base is None
+
+
+def test_repeats_are_planned_for_the_change_seen_where_it_is_larger_than_the_minimum_effect():
+    seen = one([50.0, 100.0, 200.0], [140.0, 280.0, 560.0])
+    assert seen.repeats_effect == pytest.approx(1.8)
+    minimum = one([50.0, 100.0, 200.0], [50.5, 101.0, 202.0])
+    assert minimum.repeats_effect == pytest.approx(0.05)
+    assert 3 < seen.repeats_needed < 50 < minimum.repeats_needed
+    unknown = one([100.0], [110.0])
+    assert (unknown.repeats_effect, unknown.repeats_needed) == (None, 3)
+
+
+@pytest.mark.parametrize("design", ["in turn", "paired"])
+def test_an_effect_size_needs_a_spread_that_is_more_than_rounding(design):
+    base = [0.1, 0.1, 0.1] if design == "in turn" else [0.1, 0.3, 0.7, 1.1, 1.3, 1.7]
+    answer = one(base, [1.1 * x for x in base], design=design)
+    assert answer.verdict == "regressed"
+    assert answer.effect_size is None

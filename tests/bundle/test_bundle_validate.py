@@ -1,17 +1,23 @@
-"""`validate` judges bundles, one line each, and its exit status tells a script."""
+"""`validate` judges results, one line each, and its exit status tells a script."""
 
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bundle_events import RUNS
 from test_bundle_read import SAMPLES, changed, raw_bundle
 
 from benchmark_app.bundle.build import build_bundle
+from benchmark_app.bundle.equivalence import build_equivalence
+from benchmark_app.bundle.pick import first
 from benchmark_app.bundle.validate import validate_paths
 from benchmark_app.bundle.write import write_bundle_file
+from benchmark_app.journal.events import EngineFacts, RunPlanned, StopRequested
 
 Capture = pytest.CaptureFixture[str]
 
@@ -66,7 +72,7 @@ def test_missing_paths_and_folders_without_bundles_are_errors(
     assert validate_paths([str(tmp_path / "absent.json"), str(run_folder / "play.json")]) == 2
     output = capsys.readouterr()
     assert output.err.splitlines() == [
-        f"error {tmp_path}/empty: no bundle in this folder",
+        f"error {tmp_path}/empty: no result in this folder",
         f"error {tmp_path}/absent.json: no such file or folder",
     ]
     assert output.out == f"ok {run_folder}/play.json (play 1.4)\n"
@@ -80,6 +86,57 @@ def test_a_newer_minor_version_is_accepted_and_what_was_ignored_is_said(tmp_path
     output = capsys.readouterr()
     assert output.out == f"ok {path} (runtime 1.5)\n"
     assert output.err == f"warning {path}: mood: unknown field, ignored\n"
+
+
+def equivalence(**changes: Any) -> dict[str, Any]:
+    """The result of an equivalence run that was interrupted before its engines were compared."""
+    facts = {"joints": [], "links": [], "gravity": [0.0, 0.0, -9.81], "physics_dt": 0.01}
+    told = EngineFacts(
+        t=100.3, part="physics", engine="newton_mjwarp", version="1", settings={"allow": []}, facts=facts
+    )
+    plan = replace(first(RUNS["runtime"], RunPlanned), workflow="equivalence", reference_physics="newton_mjwarp")
+    stop = StopRequested(t=100.4, reason="stopped by SIGINT", signal="SIGINT")
+    built = build_equivalence([plan, told, stop])
+    assert built is not None
+    return json.loads(json.dumps(built | changes))  # type: ignore[no-any-return]
+
+
+def test_an_equivalence_result_is_judged_and_counted_wherever_it_lies(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "run").mkdir()
+    for name in ("equivalence.json", "kept.json"):
+        (tmp_path / "run" / name).write_text(json.dumps(equivalence()))
+    assert validate_paths([str(tmp_path)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"ok {tmp_path}/run/{name} (equivalence 1)" for name in ("equivalence.json", "kept.json")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "not JSON"),
+        ("{}", "format: expected 'benchmark_app.equivalence'"),
+        (equivalence(version=2), "version: 2 is not supported, expected 1"),
+        (equivalence(status="fine"), "status: expected one of completed, interrupted, crashed, got 'fine'"),
+        (equivalence(status="completed"), "engines: missing, although the run is completed"),
+        (equivalence(reason=""), "reason: empty, although the run is interrupted"),
+        (equivalence(seed="one"), "seed: expected an integer, got 'one'"),
+        (equivalence(mood="good"), "mood: unknown field"),
+        (equivalence(engine_warnings={"reference": 3}), "engine_warnings.reference: expected an object, got 3"),
+        (
+            equivalence(fact_differences=[{"fact": "mass", "reference": 1.0, "physics": math.nan}]),
+            "fact_differences[0].physics: expected a finite number, got nan",
+        ),
+        (equivalence(hardware={"ram_gb": math.inf}), "Infinity is not a JSON number"),
+    ],
+)
+def test_a_broken_equivalence_result_is_named_with_its_fault(
+    content: str | dict[str, Any], said: str, tmp_path: Path, capsys: Capture
+) -> None:
+    path = tmp_path / "equivalence.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    assert validate_paths([str(tmp_path)]) == 1
+    assert capsys.readouterr().out.startswith(f"invalid {path}: {said}")
 
 
 @pytest.mark.skipif(not SAMPLES.is_dir(), reason="the peer's sample files are not at hand")

@@ -21,6 +21,7 @@ from benchmark_app.journal import JournalWriter
 from benchmark_app.journal.events import (
     CheckpointSaved,
     Comparison,
+    Diagnostics,
     EngineFacts,
     Episode,
     Failed,
@@ -71,6 +72,8 @@ def work(spec, journal, link, spawned_at):
         journal.append(Phase(t=now, name=name, duration_s=now - spawned_at))
         spawned_at = now
     journal.append(WorkerFacts(t=time.monotonic(), device="cpu", extra={"device": "cpu", "threads": 1}))
+    if workflow == "equivalence" and spec["part"] != "compare":
+        journal.append(Diagnostics(t=time.monotonic(), values={"physics_dt": settings["task"]["physics_dt"]}))
     misbehave(-1, spec)
     envs, pause = settings["num_envs"], float(os.environ.get("SYNTHETIC_STEP_S", "0.01"))
     rollout = settings["agent"]["rollout"] if workflow == "training" else 1
@@ -122,7 +125,14 @@ def work(spec, journal, link, spawned_at):
         path.write_text("synthetic")
         journal.append(CheckpointSaved(t=time.monotonic(), path=str(path), iteration=total))
     if spec["part"] == "compare" and outcome == "budget":
-        journal.append(Comparison(t=time.monotonic(), values={"verdict": "identical", "joints": []}))
+        values = {
+            "control_dt_s": 0.02,
+            "steps": total,
+            "perturbation": 1e-6,
+            "initial_difference": 0.0,
+            "amplitude": 0.1,
+        }
+        journal.append(Comparison(t=time.monotonic(), values={"verdict": "identical", "joints": [], **values}))
     journal.append(Finished(t=time.monotonic(), outcome=outcome))
     return 0
 

@@ -8,10 +8,13 @@ import warnings
 import gymnasium
 import numpy as np
 import pytest
+import torch
 from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 
 from benchmark_app.envs.gymnasium_envs import TorchSingleEnv, TorchVectorEnv
+from benchmark_app.physics import availability
+from benchmark_app.physics.catalogue import ENGINES
 
 from .doubles import GliderEnv
 from .test_gymnasium import FromRest, mask, same, vector
@@ -157,6 +160,28 @@ def test_a_folder_of_ones_own_tasks_is_registered(tmp_path):
         ({"max_effort": float("nan")}, "max_effort=nan: must be a finite number"),
         ({"max_effort": -1.0}, "task.max_effort=-1.0: must be greater than 0"),
         ({"physics": "none"}, "physics=none: unknown engine"),
+        ({"device": "tpu"}, "device=tpu: must be cpu, cuda or cuda:N$"),
+        ({"physics_settings": 3}, "physics_settings=3: must be a dictionary of newton_mjwarp's settings, or None$"),
+        ({"physics_settings": {"iterations": 0}}, "physics_settings.iterations=0: must be at least 1$"),
+        (
+            {"physics_settings": {"iterations": True}},
+            "iterations=True: must be a whole number or None$",
+        ),
+        ({"physics_settings": {"cone": None}}, "physics_settings.cone=None: must be a text$"),
+        (
+            {"physics_settings": {"allow": ["zz"]}},
+            "allow=.*: zz is no warning of newton_mjwarp; known:",
+        ),
+        ({"physics_settings": {"allow": "zz"}}, "physics_settings.allow='zz': must be a list of names$"),
+        (
+            {"physics_settings": {"iteration": 3}},
+            "no such setting of newton_mjwarp; did you mean physics_set",
+        ),
+        ({"physics_settings": {"name": "x"}}, "physics_settings.name=x: no such setting of newton_mjwarp; known: "),
+        (
+            {"physics": "newton_kamino", "physics_settings": {"integrator": "euler"}},
+            "physics_settings.integrator=euler: no such setting of newton_kamino; known: physics_settings.allow, ",
+        ),
         ({"render_mode": "human"}, "render_mode=human: must be None"),
     ],
 )
@@ -167,6 +192,27 @@ def test_settings_that_cannot_work_are_refused_by_name(make, settings, words):
 
     with pytest.raises(ValueError, match=words):
         make(CARTPOLE, **settings)
+
+
+LACKING = sorted(name for name in ENGINES if availability.missing(name))
+
+
+@pytest.mark.parametrize("physics", LACKING)
+def test_an_engine_that_is_not_here_is_refused_with_what_it_needs_in_this_interpreter(physics):
+    import benchmark_app.gym  # noqa: F401
+
+    with pytest.raises(ValueError, match="needs") as refused:
+        gymnasium.make(CARTPOLE, physics=physics)
+    assert str(refused.value) == f"physics={physics}: {availability.missing(physics, python=sys.executable)}"
+    assert "worker.python" not in str(refused.value)
+
+
+@pytest.mark.skipif(torch.version.cuda is not None, reason="torch is built with CUDA")
+def test_cuda_without_cuda_is_refused_with_the_reason():
+    import benchmark_app.gym  # noqa: F401
+
+    with pytest.raises(ValueError, match=r"^device=cuda:1: torch \S+ is built without CUDA$"):
+        gymnasium.make(CARTPOLE, device="cuda:1")
 
 
 @pytest.fixture

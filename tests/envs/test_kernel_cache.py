@@ -148,6 +148,38 @@ def test_a_truncated_entry_is_named_removed_and_compiled_anew(warm, pattern, dam
     assert compiled(folder)[0] == 1
 
 
+NO_ROOM = """
+import builtins, errno, os
+usual = builtins.open
+def without_room(file, mode="r", *args, **kwargs):
+    if "w" in mode:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    return usual(file, mode, *args, **kwargs)
+builtins.open = without_room
+"""
+
+
+@pytest.mark.parametrize("writer", ["warp", "task"])
+def test_a_cache_without_room_is_named_and_other_files_without_room_are_not_taken_for_it(tmp_path, writer):
+    before, block, after = PROGRAM.partition("with cache.repairing():\n")
+    own = "    open('mine', 'w')\n" if writer == "task" else ""
+    done = subprocess.run(
+        [sys.executable, "-c", before + NO_ROOM + block + own + after],
+        env={**os.environ, "WARP_CACHE_PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    full = "OSError: [Errno 28] No space left on device"
+    if writer == "warp":
+        (used,) = tmp_path.iterdir()
+        full = (
+            f"RuntimeError: the kernel cache in {used} is full (No space left on device): make room there, or set "
+            "kernel_cache=FOLDER to a folder with more"
+        )
+    assert done.stderr.splitlines()[-1] == full
+
+
 def test_a_failure_of_another_kind_removes_nothing(warm):
     folder, used = warm
     (file,) = entries(used)[0].glob("*.o")

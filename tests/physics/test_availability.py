@@ -10,7 +10,7 @@ import pytest
 from benchmark_app.physics import UnsupportedSceneError, availability, make_backend
 from benchmark_app.physics.catalogue import ENGINES
 from benchmark_app.physics.scene import SceneSpec
-from benchmark_app.profiling.host import gpu
+from benchmark_app.profiling.host import gpu, interpreter
 from benchmark_app.profiling.host.interpreter import Interpreter, other_interpreter, this_interpreter
 
 MJWARP = ENGINES["newton_mjwarp"]
@@ -49,6 +49,25 @@ def test_a_package_that_is_absent_or_of_another_version_is_named_with_the_one_al
     pretended(distributions=("engine==1.2.*",), install="pip install 'x[engine]'")
     line = availability.missing("pretended", found(engine=installed))
     assert line == "needs the package engine==1.2.* (type: pip install 'x[engine]')"
+
+
+@pytest.mark.parametrize(
+    ("apart", "python", "how"),
+    [
+        ("in the checkout, type: make it", None, "in the checkout, type: make it"),
+        ("in the checkout, type: make it", "/a b/python", "in the checkout, type: '/a b/python' -m pip install x"),
+        ("", "/other/python", "type: /other/python -m pip install x"),
+    ],
+)
+def test_packages_go_into_the_interpreter_the_user_chose_or_where_they_go_well(pretended, apart, python, how):
+    pretended(distributions=("engine",), install="pip install x", apart=apart, python=((3, 12),))
+    assert availability.missing("pretended", found(engine=None), python) == f"needs the package engine ({how})"
+
+
+def test_nothing_is_to_go_into_a_chosen_interpreter_of_the_wrong_version(pretended):
+    pretended(distributions=("engine",), install="pip install x", python=((3, 12),))
+    line = availability.missing("pretended", found(python=(3, 11), engine=None), "/chosen/python")
+    assert line == "needs Python 3.12 instead of 3.11 and the package engine (type: pip install x)"
 
 
 def test_a_version_with_a_build_number_is_allowed(pretended):
@@ -140,6 +159,18 @@ def test_another_interpreter_is_asked_for_what_it_has(tmp_path):
     assert other_interpreter(str(bare), ["torch"]).versions == {"torch": None}
     with pytest.raises(subprocess.SubprocessError, match="is no Python"):
         other_interpreter("/bin/true", ["torch"])
+    with pytest.raises(subprocess.SubprocessError) as refused:
+        other_interpreter("/bin/false", ["torch"])
+    assert str(refused.value) == "exit status 1: it is no Python interpreter, or one older than 3.11"
+
+
+def test_an_interpreter_that_does_not_answer_is_not_waited_for_and_named_without_its_command(tmp_path, monkeypatch):
+    slow = tmp_path / "python"
+    slow.write_text("#!/bin/sh\nexec sleep 60\n")
+    slow.chmod(0o755)
+    monkeypatch.setattr(interpreter, "TIMEOUT_S", 1.0)
+    with pytest.raises(subprocess.SubprocessError, match=r"^no answer within 1 s$"):
+        other_interpreter(str(slow), ["torch"])
 
 
 def test_no_engine_and_no_torch_is_imported_to_find_out():

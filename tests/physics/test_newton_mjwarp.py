@@ -148,7 +148,11 @@ def test_joint_tensors_are_live_views():
     ("room", "heights", "said"),
     [
         ({"max_contacts": 1}, [2.0, 0.0, 0.0], "overflow in row"),  # the engine pools the rows' room for contacts
-        ({"max_constraints": 1}, [2.0, 0.0, 2.0], "NEFC overflow in row 1; give the task's scene more room (per row: max_contacts=8, max_constraints=1); "),
+        (
+            {"max_constraints": 1},
+            [2.0, 0.0, 2.0],
+            "NEFC overflow in row 1; give the task's scene more room (per row: max_contacts=8, max_constraints=1); ",
+        ),
     ],
 )
 def test_an_overflowing_buffer_is_a_fault_with_its_rows_and_stays(room, heights, said, capfd):

@@ -18,7 +18,8 @@ def describe_equivalence(found: Equivalence) -> dict[str, Any]:
 
     Returns:
         `task`, `reference` and `physics` (engines), `verdict` (word), `meaning` (of the word, or why there is none),
-        `joints` (how long each stayed within its tolerance), `seed`, `start`, `file`, `plot` (a path, or None where it is gone).
+        `joints` (how long each stayed within its tolerance), `seed`, `start`, `file`, `plot` (a path, or
+        None where it is gone).
     """
     content = found.content
     comparison = content.get("comparison")

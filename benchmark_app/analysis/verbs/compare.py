@@ -98,7 +98,7 @@ def _run(args: argparse.Namespace) -> int:
     elif args.bisect:
         status = bisect_status(comparison)
     elif not args.by and not args.baseline:
-        advice = bisect_lines(comparison, *args.paths, args.thresholds)
+        advice = bisect_lines(comparison, args.paths[0], args.paths[1], args.thresholds)
     _write(args, _writer(args)(comparison, advice))
     return status
 

@@ -40,7 +40,7 @@ def quantity(value: float | None, unit: str) -> str:
     """A number with four digits and its unit."""
     if value is None:
         return "-"
-    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    text = f"{value:,.0f}" if abs(value) >= 999.95 else f"{value:.4g}"
     return f"{text} {unit}".rstrip()
 
 

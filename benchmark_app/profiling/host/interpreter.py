@@ -42,9 +42,15 @@ def other_interpreter(python: str, distributions: Collection[str]) -> Interprete
     """
     # -P: as the worker will be started.
     command = [python, "-P", __file__, *distributions]
-    done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=TIMEOUT_S
-    )
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=TIMEOUT_S
+        )
+    except subprocess.CalledProcessError as error:
+        told = f"exit status {error.returncode}"
+        raise subprocess.SubprocessError(f"{told}: it is no Python interpreter, or one older than 3.11") from None
+    except subprocess.TimeoutExpired:
+        raise subprocess.SubprocessError(f"no answer within {TIMEOUT_S:.0f} s") from None
     try:
         facts = json.loads(done.stdout)
         return Interpreter(tuple(facts["python"]), facts["versions"])

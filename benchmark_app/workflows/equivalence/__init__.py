@@ -5,6 +5,7 @@ Each worker process of the workflow rolls one engine out and leaves a trace file
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,4 +21,14 @@ def run(session: Session) -> None:
     else:
         from .trace import trace
 
-        trace(session)
+        try:
+            trace(session)
+        except Exception as error:
+            if session.part.startswith("reference"):
+                error.args = tuple(_of_reference(each) for each in error.args)
+            raise
+
+
+def _of_reference(said: object) -> object:
+    """An engine knows its settings by `physics.NAME`; those of the reference engine are called otherwise."""
+    return re.sub(r"(?<![\w./])physics\.(?=\w)", "reference_physics.", said) if isinstance(said, str) else said

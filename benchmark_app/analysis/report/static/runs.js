@@ -252,8 +252,8 @@ function equivalenceSection() {
       key: "files",
       title: "Files",
       cell: (row) => [
-        row.href ? el("a", { href: row.href }, "result") : row.file,
-        row.plot && [" · ", el("a", { href: row.plot }, "plot")],
+        fileLink(row.href, "result"),
+        row.plot && [" · ", fileLink(row.plot, "plot")],
       ],
     },
   ];
