@@ -63,7 +63,13 @@ def test_a_difference_that_halving_the_step_leaves_is_one_of_models(left, verdic
 
 def test_a_difference_no_larger_than_what_a_tiny_perturbation_grows_to_is_rounding():
     assert judged(1e-6 * RAMP, 1e-6 * RAMP)["verdict"] == "rounding"
-    assert judged(1.1e-6 * RAMP, 1.1e-6 * RAMP)["verdict"] == "model"
+    assert judged(0.0011 * RAMP, 0.0011 * RAMP, rounding=0.001 * RAMP)["verdict"] == "model"
+
+
+def test_a_difference_far_below_the_step_errors_of_both_is_none_of_models():
+    # Errors of two integrators may cancel at one step and not at half of it.
+    assert judged(0.0009 * RAMP, 0.0009 * RAMP)["verdict"] == "step"  # a twentieth of 0.02 is 0.001
+    assert judged(0.0011 * RAMP, 0.0011 * RAMP)["verdict"] == "model"
 
 
 def test_what_rounding_does_at_half_the_step_is_no_sign_of_another_model():

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import sys
 
 import pytest
 import yaml
@@ -153,7 +154,7 @@ def test_a_warning_that_is_allowed_is_told_with_the_part_it_belongs_to(app):
 
 def test_the_reference_can_run_in_another_interpreter(app, tmp_path):
     other = tmp_path / "other_python"
-    other.write_text(f'#!/bin/sh\ntouch "{tmp_path}/used-$(basename "$3" .spec.json)"\nexec python "$@"\n')
+    other.write_text(f'#!/bin/sh\ntouch "{tmp_path}/used-$(basename "$3" .spec.json)"\nexec {sys.executable} "$@"\n')
     other.chmod(0o755)
     assert app.status(*RUN, "equivalence.steps=2", f"equivalence.reference_python={other}") == 0
     used = sorted(path.name for path in tmp_path.glob("used-equivalence*"))

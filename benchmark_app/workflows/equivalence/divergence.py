@@ -22,6 +22,9 @@ from .rollout import PERTURBATION, Rollout, Trace
 SHRINKS = 0.75
 """Half-way between what halving the step leaves of a first-order integrator's difference (0.5) and of a model's (1)."""
 
+CANCELS = 0.05
+"""Share of both engines' own step errors below which what is left says nothing: at that step their terms may cancel."""
+
 VERDICTS = ("identical", "rounding", "step", "model")
 """What a joint's divergence is due to, the most harmless first."""
 
@@ -173,7 +176,8 @@ def judge(curves: dict[str, np.ndarray], ended: np.ndarray, *, control_dt: float
         verdict = "rounding"
     else:  # what rounding does at half the step is no sign of another model
         kept = size["divergence_at_half_step"] - size["rounding_at_half_step"]
-        verdict = "step" if kept <= SHRINKS * size["divergence"] else "model"
+        unsaid = CANCELS * min(size["step_error_reference"], size["step_error_physics"])
+        verdict = "step" if kept <= max(SHRINKS * size["divergence"], unsaid) else "model"
     return {
         "verdict": verdict,
         "rows": len(ended),
