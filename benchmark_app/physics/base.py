@@ -111,6 +111,19 @@ class SimBackend(ABC):
             state |= {"root_pose": self.root_pose, "root_vel": self.root_vel}
         return state
 
+    def given_state(self, *parts: torch.Tensor | None) -> list[torch.Tensor]:
+        """The tensors `reset_rows` was given, those of the root only where there is one.
+
+        Raises:
+            ValueError: They are not those of `robot_state`.
+        """
+        given = [part for part in parts if part is not None]
+        if len(given) != len(self.robot_state):
+            raise ValueError(
+                f"reset_rows: expected {', '.join(self.robot_state)} of this robot, got {len(given)} tensors"
+            )
+        return given
+
     @abstractmethod
     def step(self, control: torch.Tensor) -> None:
         """Advance every environment by one control step (`decimation` physics steps).

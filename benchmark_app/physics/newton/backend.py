@@ -179,9 +179,7 @@ class NewtonBackend(SimBackend):
         root_vel: torch.Tensor | None = None,
     ) -> None:
         """Put rows into a state as if freshly started there; see `SimBackend.reset_rows`."""
-        given = [joint_pos, joint_vel, *(part for part in (root_pose, root_vel) if part is not None)]
-        if len(given) != len(self.robot_state):
-            raise ValueError(f"reset_rows: expected {', '.join(self.robot_state)}, got {len(given)} tensors")
+        given = self.given_state(joint_pos, joint_vel, root_pose, root_vel)
         if self._recording:
             self._launch_reset(mask, given)
             return

@@ -135,11 +135,7 @@ class PhysxBackend(SimBackend):
         root_vel: torch.Tensor | None = None,
     ) -> None:
         """Put rows into a state as if freshly started there; see `SimBackend.reset_rows`."""
-        state = [part for part in (joint_pos, joint_vel, root_pose, root_vel) if part is not None]
-        if len(state) != len(self.robot_state):
-            raise ValueError(
-                f"reset_rows: expected {', '.join(self.robot_state)} of this robot, got {len(state)} tensors"
-            )
+        state = self.given_state(joint_pos, joint_vel, root_pose, root_vel)
         if self._launching:
             self._launch_reset(mask, *state)
             return

@@ -156,6 +156,11 @@ function curveChart(drawn, { name, axis, withSeeds, learned, shared }) {
   );
 }
 
+function rateControl(names, name, redraw) {
+  const titles = names.map((key) => [key, DATA.metrics[key].title]);
+  return el("div", { class: "controls" }, choice("Rate", titles, name, (value) => redraw("rate", value)));
+}
+
 function throughputSection({ groups }, redraw) {
   const names = DATA.throughputs.filter((name) => groups.some((group) => group.stats[name]));
   if (!names.length) return [el("p", { class: "empty" }, "No throughput passes the filters.")];
@@ -168,16 +173,7 @@ function throughputSection({ groups }, redraw) {
     redraw,
   );
   return [
-    el(
-      "div",
-      { class: "controls" },
-      choice(
-        "Rate",
-        names.map((key) => [key, DATA.metrics[key].title]),
-        name,
-        (value) => redraw("rate", value),
-      ),
-    ),
+    rateControl(names, name, redraw),
     el(
       "p",
       { class: "small muted" },
@@ -265,16 +261,7 @@ function scalingSection({ groups }, redraw) {
     redraw,
   );
   return [
-    el(
-      "div",
-      { class: "controls" },
-      choice(
-        "Rate",
-        names.map((key) => [key, DATA.metrics[key].title]),
-        name,
-        (value) => redraw("rate", value),
-      ),
-    ),
+    rateControl(names, name, redraw),
     legend(series, shared.hidden, shared.charts),
     el("div", { class: "grid" }, panels),
     more,
