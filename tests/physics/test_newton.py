@@ -265,7 +265,8 @@ def test_a_file_with_what_is_not_simulated_is_refused_by_name(tmp_path, old, new
 
 def test_a_floating_robot_is_not_reset_without_its_root(engine):
     backend = make_backend(engine, FLOATING, "cpu")
-    with pytest.raises(ValueError, match="expected joint_pos, joint_vel, root_pose, root_vel of this robot, got 2 tensors"):
+    said = "expected joint_pos, joint_vel, root_pose, root_vel of this robot, got 2 tensors"
+    with pytest.raises(ValueError, match=said):
         backend.reset_rows(torch.ones(N, dtype=torch.bool), START["joint_pos"], START["joint_vel"])
 
 
