@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
+
+from .declaration import TaskDeclaration
 
 
 @dataclass(kw_only=True)
@@ -18,7 +20,10 @@ class EnvCfg:
         physics_dt: Physics step [s].
         decimation: Physics steps per control step.
         episode_length_s: Time limit of an episode [s].
+        declaration: What the task claims to be; None: nothing, and `check` cannot judge it.
     """
+
+    declaration: ClassVar[TaskDeclaration | None] = None
 
     name: str
     module: str

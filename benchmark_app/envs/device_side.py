@@ -32,6 +32,7 @@ class DeviceSide(TaskHooks):
 
     Attributes:
         control: Joint efforts `[N, D]`, or target positions (`SceneSpec.actuator`), for `apply_action` to fill.
+        terms: Terms of the reward `[N, T]`, for `update_state` to fill where the task names its `reward_terms`.
     """
 
     def __init__(self, cfg: EnvCfg, backend: SimBackend) -> None:
@@ -64,6 +65,7 @@ class DeviceSide(TaskHooks):
         self._work = TorchEnvState(obs, reward, self._flags[0], self._flags[1], {"steps": self._steps})
         self._views = [reward, self._work.terminated, *obs.values()]
         self._shapes = [view.shape for view in self._views]
+        self.terms = torch.zeros(n, len(self.reward_terms), device=device)
         self._returns = torch.zeros(n, device=device)
         self._rows = torch.zeros(n, dtype=torch.bool, device=device)  # finished, or to be reset
         self._seed = torch.zeros(1, dtype=torch.int32, device=device)

@@ -25,13 +25,15 @@ class Episodes:
     """Finished episodes, in the order in which they finished, on the CPU. Columns are made when they are asked for.
 
     Attributes:
-        tally: float64 `[3, K]`: lengths, returns, numbers.
+        tally: float64 `[3 + M, K]`: lengths, returns, numbers, then the metrics of the ending step.
+        metric_names: The metrics' names, M of them.
         succeeded: bool `[K]`, or None where the task reports none.
         played_in: The rows that played them, in parts.
         dropped: Episodes that finished earlier but were lost, because nobody asked for so long.
     """
 
     tally: np.ndarray
+    metric_names: tuple[str, ...]
     succeeded: np.ndarray | None
     played_in: list[np.ndarray]
     dropped: int
@@ -55,6 +57,11 @@ class Episodes:
         return torch.from_numpy(self.tally[2]).long()
 
     @property
+    def metrics(self) -> dict[str, torch.Tensor]:
+        """What the task measured: name to float32 `[K]`, NaN where an episode has no value."""
+        return dict(zip(self.metric_names, torch.from_numpy(self.tally[3:]).float(), strict=True))
+
+    @property
     def success(self) -> torch.Tensor | None:
         """bool `[K]`, or None where the task reports none."""
         return None if self.succeeded is None else torch.from_numpy(self.succeeded)
@@ -70,10 +77,12 @@ class EpisodeLog:
 
     Args:
         capacity: Episodes kept at least; the oldest beyond it are dropped, and counted.
+        metrics: Names of the metrics that come with each.
     """
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int, metrics: tuple[str, ...] = ()) -> None:
         self._capacity = capacity
+        self._metrics = metrics
         self._chunks: deque[tuple[np.ndarray, torch.Tensor, torch.Tensor | None]] = deque()
         self._size = 0
         self._dropped = 0
@@ -83,7 +92,7 @@ class EpisodeLog:
 
         Args:
             rows: The rows `[K]` that played them.
-            tally: float64 `[3, K]` on the device: lengths, returns, numbers.
+            tally: float64 `[3 + M, K]` on the device: lengths, returns, numbers, metrics.
             success: bool `[K]` on the device, or None.
         """
         self._chunks.append((rows, tally, success))
@@ -99,13 +108,15 @@ class EpisodeLog:
         self._chunks.clear()
         self._size = self._dropped = 0
         rows = [rows for rows, _, _ in chunks]
+        height = 3 + len(self._metrics)
         flags = [success for _, _, success in chunks if success is not None]
         if chunks and chunks[0][1].is_cuda:  # one read of the device for both
             parts = torch.cat([tally for _, tally, _ in chunks], 1)
             if flags:
                 parts = torch.cat((parts, torch.cat(flags).unsqueeze(0)))
             read = parts.cpu().numpy()
-            return Episodes(read[:3], read[3] != 0 if flags else None, rows, dropped)
+            return Episodes(read[:height], self._metrics, read[height] != 0 if flags else None, rows, dropped)
         # NumPy joins small pieces in a fraction of torch's time, and this runs in every iteration of a training.
-        tally = np.concatenate([np.empty((3, 0)), *(tally.numpy() for _, tally, _ in chunks)], 1)
-        return Episodes(tally, np.concatenate([flag.numpy() for flag in flags]) if flags else None, rows, dropped)
+        tally = np.concatenate([np.empty((height, 0)), *(tally.numpy() for _, tally, _ in chunks)], 1)
+        succeeded = np.concatenate([flag.numpy() for flag in flags]) if flags else None
+        return Episodes(tally, self._metrics, succeeded, rows, dropped)

@@ -61,6 +61,8 @@ class TorchEnv(DeviceSide, Playback):
         self._failed = ""  # why the last step failed; it left rows half-way, so that only a whole reset helps
         self._waiting = _NO_ROWS  # what the frozen rows' mask says, for the host
         self._just_reset = _NO_ROWS
+        self._reporting = False
+        self._everywhere = torch.arange(num_envs, device=self._device)
         self._log = self._new_log()
         self._receipts = ReceiptCheck() if self.produces_completion_receipts else None
         self._action_shape = (num_envs, self.num_actions)
@@ -120,6 +122,21 @@ class TorchEnv(DeviceSide, Playback):
         self._autoreset = enabled
         if self._state is not None:
             self._prepare()
+
+    def set_reporting(self, enabled: bool) -> None:
+        """Have every step tell, in `state.info`, what the task says of it; off at first, because it costs time.
+
+        `is_success` bool `[N]` (where the task knows success): whether the episode, had it ended with this step, would
+        have succeeded. `metrics`: name to float32 `[N]`, NaN where nothing was measured. `reward_terms`: name to
+        float32 `[N]`. Of a row that finished they are those of its last step, as its reward is.
+
+        Raises:
+            RuntimeError: The environment is closed.
+        """
+        self._require_open()
+        if not isinstance(enabled, bool):
+            raise TypeError(f"set_reporting: expected bool, got {enabled!r}")
+        self._reporting = enabled
 
     def set_nan_guard(self, guard: NanGuard | None) -> None:
         """Have a guard remember the last steps on the device, and dump them when a step fails; None: no guard.
@@ -280,6 +297,8 @@ class TorchEnv(DeviceSide, Playback):
             self._raise_alarm()
         rows = finished.nonzero()[0]
         state = self._snapshot()
+        if self._reporting:
+            self._tell(state)
         if len(rows):
             self._finish_rows(state, rows)
         self._with_info(state)
@@ -316,10 +335,9 @@ class TorchEnv(DeviceSide, Playback):
         env_ids = torch.from_numpy(rows)
         if not self._on_cpu:
             env_ids = env_ids.to(self._device, non_blocking=True)
-        success = self.episode_success(self._work, env_ids)
-        if success is not None:
-            require_tensor("episode_success", success, (len(rows),), self._device, torch.bool)
-        self._log.append(rows, self._tally.index_select(1, env_ids), success)
+        success, metrics = self._outcome(env_ids)
+        tally = self._tally.index_select(1, env_ids)
+        self._log.append(rows, torch.cat((tally, metrics.double())) if self.metrics else tally, success)
         if not self._autoreset:
             self._waiting = np.union1d(self._waiting, rows)
             return
@@ -327,6 +345,23 @@ class TorchEnv(DeviceSide, Playback):
         self._run_restart()
         self._just_reset = rows
         state.obs = self._copy_obs()
+
+    def _outcome(self, env_ids: torch.Tensor) -> tuple[torch.Tensor | None, torch.Tensor]:
+        """Success bool `[K]` (or None) and metrics `[M, K]` of the episodes in some rows, as of this step."""
+        success = self.episode_success(self._work, env_ids)
+        if success is not None:
+            require_tensor("episode_success", success, (len(env_ids),), self._device, torch.bool)
+        metrics = self.episode_metrics(self._work, env_ids)
+        require_tensor("episode_metrics", metrics, (len(self.metrics), len(env_ids)), self._device)
+        return success, metrics
+
+    def _tell(self, state: TorchEnvState) -> None:
+        """Put what the task says of this step into the `info` of its snapshot, before finished rows are reset."""
+        success, metrics = self._outcome(self._everywhere)
+        if success is not None:
+            state.info["is_success"] = success
+        state.info["metrics"] = dict(zip(self.metrics, metrics, strict=True))
+        state.info["reward_terms"] = dict(zip(self.reward_terms, self.terms.clone().unbind(1), strict=True))
 
     def _reset_now(self, rows: np.ndarray) -> TorchEnvState:
         """Reset outside a step. The result is judged at once, since nothing here is in a hurry."""
@@ -356,7 +391,7 @@ class TorchEnv(DeviceSide, Playback):
             self._state = replace(self._state, info=info)
 
     def _new_log(self) -> EpisodeLog:
-        return EpisodeLog(capacity=max(65536, self._num_envs))
+        return EpisodeLog(capacity=max(65536, self._num_envs), metrics=self.metrics)
 
     def _require_open(self) -> None:
         if self._closed:

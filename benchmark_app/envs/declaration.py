@@ -1,0 +1,83 @@
+"""What a task claims to be, as plain data a light process can read. `check` verifies every claim of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointRow:
+    """One joint of a robot, as every file of it must have it.
+
+    Attributes:
+        name: Its name.
+        lower: Lower limit [rad or m]; None: unlimited.
+        upper: Upper limit, likewise.
+        damping: Passive damping [N·m·s/rad or N·s/m].
+        armature: Inertia added to the joint [kg·m² or kg].
+    """
+
+    name: str
+    lower: float | None = None
+    upper: float | None = None
+    damping: float = 0.0
+    armature: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Where something that a task uses comes from.
+
+    Attributes:
+        what: The file or folder (relative to the task's folder), or the idea, it is about.
+        origin: Who made it: "this project", or a repository's address.
+        revision: Commit or version it was taken from; "" for what is our own.
+        licence: SPDX identifier.
+        licence_file: File with the licence's text, relative to the task's folder; "" for a mere idea.
+    """
+
+    what: str
+    origin: str
+    revision: str = ""
+    licence: str = ""
+    licence_file: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskDeclaration:
+    """What a task is, for listing, for its page and for `check`.
+
+    Attributes:
+        suite: classic, locomotion or manipulation; a task of your own: whatever it belongs to.
+        title: Its name for a person.
+        summary: What it tests and why that matters, one or two paragraphs.
+        robot_type: Short name of the body: `ant`, `arm`.
+        control: How actions act: `effort`, `joint_position`; the name of the task's semantics ends with it.
+        success: What counts as success, in one sentence; "" where the task knows none.
+        solved_at: Share of successful episodes from which on the task counts as solved; None: it is judged by return.
+        reward_terms: Every term of the reward, by name, with its meaning and unit, in the environment's order.
+        metrics: Everything measured of an episode, by name, with its meaning and unit, in the environment's order.
+        joints: The robot's joints, in the task's canonical order.
+        engines: Names of the engines the task is made for and checked on.
+        differs: What is deliberately unlike the task it is modelled on, one sentence each.
+        links: Name to address: papers, code, sites.
+        sources: Where its assets and its ideas come from, with licences.
+        contacts: It has contacts, so that engines may differ in more than rounding.
+    """
+
+    suite: str
+    title: str
+    summary: str
+    robot_type: str
+    control: str
+    success: str
+    solved_at: float | None
+    reward_terms: Mapping[str, str]
+    joints: tuple[JointRow, ...]
+    engines: tuple[str, ...]
+    sources: tuple[Source, ...]
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    differs: tuple[str, ...] = ()
+    links: Mapping[str, str] = field(default_factory=dict)
+    contacts: bool = False
