@@ -13,7 +13,7 @@ TEST_PROCESSES ?= 2
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-ovphysx run test test-learning test-ovphysx test-gpu check format schema bench fairness transfer clean
+.PHONY: help install install-ovphysx run test test-learning test-slow test-tasks test-ovphysx test-slurm test-gpu check format schema task-pages task-pictures bench fairness transfer clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,13 +41,22 @@ run: install ## Run the main job: start-up, runtime, training and play (ARGS="fr
 	$(BIN)/python -m benchmark_app $(ARGS)
 
 test: install ## Run the tests
-	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile -m "not learning and not gpu and not ovphysx" $(ARGS)
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile -m "not learning and not gpu and not ovphysx and not slurm and not slow and not tasks" $(ARGS)
 
 test-learning: install ## Train every library on cartpole with three seeds, and check what it learned (minutes)
 	$(BIN)/python -m pytest -m learning $(ARGS)
 
+test-tasks: install ## Run every rule of the contract on every task and engine (half an hour)
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) -m "tasks and not gpu and not ovphysx" $(ARGS)
+
+test-slow: install ## Count how often verdicts are wrong under every noise model (seconds)
+	$(BIN)/python -m pytest -m slow $(ARGS)
+
 test-ovphysx: install-ovphysx ## Run the tests of physics=ovphysx (downloads it, under NVIDIA's licence)
-	$(OVPHYSX_VENV)/bin/python -m pytest -m "ovphysx and not gpu" $(ARGS)
+	$(OVPHYSX_VENV)/bin/python -m pytest -m "ovphysx and not gpu and not tasks" $(ARGS)
+
+test-slurm: install ## Run the tests on a SLURM of their own (needs slurm-wlm munge slurmdbd mariadb-server)
+	$(BIN)/python -m pytest -m slurm $(ARGS)
 
 test-gpu: install ## Run the tests that need an NVIDIA GPU
 	$(BIN)/python -m pytest -m gpu $(ARGS)
@@ -64,6 +73,13 @@ format: install ## Format the code
 
 schema: install ## Write docs/bundle-1.4.schema.json anew
 	$(BIN)/python -m benchmark_app.bundle.json_schema > docs/bundle-1.4.schema.json
+
+task-pages: install ## Write docs/tasks/*.md anew, from what the tasks declare
+	for file in conf/task/*.yaml; do name=$$(basename $$file .yaml); \
+	  $(BIN)/python -m benchmark_app tasks $$name --page > docs/tasks/$$name.md || exit 1; done
+
+task-pictures: install ## Draw docs/tasks/*.png anew (needs OSMesa: Debian's libosmesa6)
+	$(BIN)/python benchmarks/task_pictures.py docs/tasks
 
 bench: install ## Measure our own overhead against bare engines and loops
 	$(BIN)/python benchmarks/env_overhead.py

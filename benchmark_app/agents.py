@@ -13,8 +13,10 @@ from typing import Any
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from benchmark_app.compose import HYDRA_ERRORS, HYDRA_VERSION, OPEN, explain
+from benchmark_app.catalogue import search_path
+from benchmark_app.compose import OPEN
 from benchmark_app.config import agent_and_framework, no_adapter
+from benchmark_app.explain import HYDRA_ERRORS, HYDRA_VERSION, explain
 from benchmark_app.frameworks.agent import Agent
 from benchmark_app.frameworks.mapping import ParameterMapping, leaves, native_problems, overridden, override
 from benchmark_app.frameworks.registry import load_translation
@@ -78,6 +80,7 @@ def _libraries(settings: list[str], config_dir: str | None) -> list[Library]:
     chosen = [text.partition("=")[2] for text in settings if text.startswith("framework=")]
     names = chosen or sorted({path.stem for folder in folders for path in (folder / "framework").glob("*.yaml")})
     others = [f"++{text}" if text.startswith(OPEN) else text for text in settings if not text.startswith("framework=")]
+    search_path.register()
     search = [f"hydra.searchpath=[file://{folders[1]}]"] if config_dir else []
     return [_library([*others, f"framework={name}", *search]) for name in names]
 

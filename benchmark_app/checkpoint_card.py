@@ -91,6 +91,17 @@ def iterations_done(checkpoint: Path) -> int:
     return done
 
 
+def policy_iterations(settings: Settings) -> int:
+    """Training iterations of the policy a run plays: those it asks for, or those behind the checkpoint it was given.
+
+    Raises:
+        CardError: The card cannot be used.
+    """
+    if "training" in settings.workflow.steps:
+        return settings.agent.iterations
+    return 0 if settings.checkpoint is None else iterations_done(Path(settings.checkpoint))
+
+
 def iterations_left(settings: Settings) -> int:
     """Training iterations a run does: `agent.iterations` in all, less those behind the checkpoint it continues.
 
@@ -164,6 +175,7 @@ def _describe(settings: Settings) -> dict[str, Any]:
         "task": settings.task.name,
         **{f"agent.{key}": getattr(agent, key) for key in AGENT if hasattr(agent, key)},
         "control_rate_hz": round(1.0 / settings.task.control_dt, 6),
+        **{key: value for key, value in settings.task.conventions().items() if key == "semantics"},
     }
 
 
@@ -185,7 +197,7 @@ def _interface(settings: Settings) -> dict[str, Any]:
         found["observations"] = {group: [entry["name"] for entry in entries] for group, entries in groups}
     if "actions" in conventions:
         found["actions"] = [entry["name"] for entry in conventions["actions"]]
-    if conventions:
+    if found:
         images = conventions.get("images", {}).items()
         found["images"] = {camera: entry["channels"] for camera, entry in images}
     return found
@@ -258,6 +270,7 @@ SOUND: dict[str, Callable[[Any], bool]] = {
     "training": lambda value: _is_table(value, lambda entry: True),
     "iteration": _is_count,
     "control_rate_hz": _is_rate,
+    "semantics": _is_text,
     "observations": lambda value: _is_table(value, _is_components),
     "actions": _is_components,
     "images": lambda value: _is_table(value, _is_count),

@@ -100,13 +100,25 @@ def _validate(arguments: list[str]) -> int:
 
 
 def _recover(arguments: list[str]) -> int:
-    from benchmark_app.launch.recover import recover
+    from benchmark_app.sweep.recover import recover
 
     if not arguments or arguments[0].startswith("-"):
-        return _usage("recover RUN_DIR...", "Rebuild the results of runs that were killed.", arguments)
+        return _usage("recover DIR...", "Rebuild the results of runs that were killed, or of whole sweeps.", arguments)
     if "" in arguments:
-        return refuse("recover '': give the path of a run's folder")
+        return refuse("recover '': give the path of a run's or a sweep's folder")
     return max(recover(Path(argument)) for argument in arguments)
+
+
+def _status(arguments: list[str]) -> int:
+    from benchmark_app.sweep.status import status
+
+    return status(arguments)
+
+
+def _matrix(arguments: list[str]) -> int:
+    from benchmark_app.matrix import matrix
+
+    return matrix(arguments)
 
 
 def _replay(arguments: list[str]) -> int:
@@ -131,6 +143,17 @@ def _backends(arguments: list[str]) -> int:
     return backends(arguments)
 
 
+def _tasks(arguments: list[str]) -> int:
+    from benchmark_app.catalogue.verb import tasks
+
+    return tasks(arguments)
+
+
+def _check(arguments: list[str]) -> int:
+    status: int = import_module("benchmark_app.check.verb").check(arguments)
+    return status
+
+
 def _analysis(verb: str) -> Callable[[list[str]], int]:
     def run(arguments: list[str]) -> int:
         status: int = import_module(f"benchmark_app.analysis.verbs.{verb}").run(arguments)
@@ -151,8 +174,12 @@ def _usage(form: str, what: str, arguments: list[str]) -> int:
 VERBS: dict[str, Callable[[list[str]], int]] = {
     "validate": _validate,
     "recover": _recover,
+    "status": _status,
+    "matrix": _matrix,
     "replay": _replay,
     "agents": _agents,
     "backends": _backends,
-    **{verb: _analysis(verb) for verb in ("compare", "report", "export", "history")},
+    "tasks": _tasks,
+    "check": _check,
+    **{verb: _analysis(verb) for verb in ("scores", "compare", "report", "export", "history")},
 }

@@ -27,8 +27,17 @@ from benchmark_app.physics import availability
 from benchmark_app.physics.catalogue import ENGINES
 from benchmark_app.physics.cfg import EngineCfg
 from benchmark_app.profiling.host.interpreter import other_interpreter, this_interpreter
+from benchmark_app.rank_settings import MOST_RANKS, library_rank_problems, rank_problems
 from benchmark_app.refusal import unknown_key
-from benchmark_app.settings import GROUPS, FrameworkCfg, SettingError, Settings, task_cfg_class
+from benchmark_app.settings import (
+    GROUPS,
+    FrameworkCfg,
+    NotInstalledError,
+    SettingError,
+    Settings,
+    UnsupportedError,
+    task_cfg_class,
+)
 
 MOST = 10**9
 ACTION_SETS = 3  # of the workflow equivalence; each row is driven with one
@@ -55,6 +64,7 @@ class _Root:
     profiling: Any
     admission: Any
     numerics: Any
+    distributed: Any
     training: Any
     play: Any
     runtime: Any
@@ -62,6 +72,7 @@ class _Root:
     learning: Any
     equivalence: Any
     run: Any
+    sweep: Any
     worker: Any
     reference_physics: Any = None
 
@@ -74,6 +85,8 @@ def check(composed: DictConfig, presets: list[str]) -> Settings:
         presets: Active choices that have no typed field in a bundle.
 
     Raises:
+        UnsupportedError: The settings are sound, but the task, the engine or the library does not do them together.
+        NotInstalledError: Something they need is not installed here.
         SettingError: The first setting that cannot be used.
     """
     plain: dict[str, Any] = OmegaConf.to_container(_typed(_Root, composed, ""), resolve=True)  # type: ignore[assignment]
@@ -89,7 +102,29 @@ def check(composed: DictConfig, presets: list[str]) -> Settings:
     settings = Settings(**{**plain, **groups}, presets=presets)
     for problem in _problems(settings):
         raise SettingError(problem)
+    for problem in _unsupported(settings):
+        raise UnsupportedError(problem)
+    for problem in _installation_problems(settings):
+        raise NotInstalledError(problem)
     return settings
+
+
+T = TypeVar("T")
+
+
+def group(kind: type[T], composed: DictConfig, name: str) -> T:
+    """One group of a composed configuration.
+
+    Args:
+        kind: Its class in `settings.py`.
+        composed: What Hydra composed.
+        name: The group.
+
+    Raises:
+        SettingError: A setting of it is unknown or of the wrong type.
+    """
+    found: T = OmegaConf.to_object(_typed(kind, composed[name], name))  # type: ignore[assignment]
+    return found
 
 
 def agent_and_framework(composed: DictConfig) -> tuple[Agent, FrameworkCfg]:
@@ -118,9 +153,6 @@ def _engine(composed: DictConfig, group: str) -> EngineCfg:
     return cfg
 
 
-T = TypeVar("T")
-
-
 def _typed(kind: type[T], node: Any, name: str, of: str = "") -> DictConfig:
     """Merge a node into its schema: unknown keys (of the engine `of`), wrong types, missing values are refused."""
     prefix = f"{name}." if name else ""
@@ -131,7 +163,7 @@ def _typed(kind: type[T], node: Any, name: str, of: str = "") -> DictConfig:
     for key in node:
         if key not in known:
             value: Any = OmegaConf.to_container(node, resolve=False)
-            if not name and key in ("experiment", "tuned"):
+            if not name and key in ("experiment", "tuned", "tuned_library"):
                 raise SettingError(f"{key!s}: the first line of its file must be '# @package _global_'")
             shown = f"{prefix}{key!s}={_shown(value[key])}"
             raise SettingError(unknown_key(shown, [f"{prefix}{name}" for name in known], of))
@@ -174,7 +206,7 @@ def _problems(settings: Settings) -> list[str]:
     """Every value that is well typed and still cannot work."""
     s = settings
     found = _not_finite(dataclasses.asdict(settings))
-    for name in ("workflow", "physics", "reference_physics", "profiling", "numerics", "task", "equivalence"):
+    for name in ("workflow", "physics", "reference_physics", "profiling", "numerics", "task", "equivalence", "run"):
         if (group := getattr(s, name)) is not None:
             found += [f"{name}.{problem}" for problem in group.problems()]
     found += [f"agent.{problem}" for problem in s.agent.problems(s.num_envs)] if s.num_envs > 0 else []
@@ -182,6 +214,7 @@ def _problems(settings: Settings) -> list[str]:
         ("num_envs", s.num_envs, 1, MOST_ENVS),
         ("seed", s.seed, 0, 2**31 - 1),
         ("threads", s.threads, 1, os.cpu_count() or 1),
+        ("distributed.nproc", s.distributed.nproc, 1, MOST_RANKS),
         ("agent.iterations", s.agent.iterations, 1, MOST),
         ("agent.rollout", s.agent.rollout, 1, MOST_ENVS),
         ("training.warmup_iterations", s.training.warmup_iterations, 0, MOST),
@@ -195,6 +228,8 @@ def _problems(settings: Settings) -> list[str]:
         ("startup.top_n", s.startup.top_n, 0, MOST),
         ("run.grace_s", s.run.grace_s, 0, 86400),
         ("run.reserve_mb", s.run.reserve_mb, 1, 1024),
+        ("run.retries", s.run.retries, 0, 100),
+        ("sweep.allow_failures", s.sweep.allow_failures, 0, MOST),
     ):
         if not value >= least:
             found.append(f"{key}={value}: must be at least {least}")
@@ -217,20 +252,45 @@ def _problems(settings: Settings) -> list[str]:
         s.kernel_cache = os.path.abspath(os.path.expanduser(s.kernel_cache))
     if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", s.device):
         found.append(f"device={s.device}: must be auto, cpu, cuda or cuda:N")
-    elif problem := availability.device_problem(s.physics.name, s.device):
-        found.append(problem)
-    if not found and {"training", "play"} & set(s.workflow.steps):
-        found += _framework_problems(s)
-    return found + _checkpoint_problems(s) + _installation_problems(s) + _equivalence_problems(s)
+    found += rank_problems(s)
+    if not found and _learns(s):
+        found += _native_problems(s)
+    return found + _checkpoint_problems(s) + _equivalence_problems(s)
 
 
-def _framework_problems(s: Settings) -> list[str]:
-    """What the library cannot do, said before anything is started."""
-    name = s.framework.name
+def _learns(s: Settings) -> bool:
+    return bool({"training", "play"} & set(s.workflow.steps))
+
+
+def _native_problems(s: Settings) -> list[str]:
+    """Settings of the library's own that it does not have."""
     try:
         translation = load_translation(s.framework.module)
     except ImportError as error:
         return [no_adapter(s.framework, error)]
+    if s.agent.algorithm not in translation.ALGORITHMS:
+        return []
+    return native_problems(s.framework.name, translation, s.agent, s.framework.native)
+
+
+def _unsupported(s: Settings) -> list[str]:
+    """What the engine, the task or the library declares it does not do, said before anything is started."""
+    found = []
+    for group, engine in (("physics", s.physics), ("reference_physics", s.reference_physics)):
+        if engine is None:
+            continue
+        if problem := availability.device_problem(engine.name, s.device):
+            found.append(problem if group == "physics" else problem.replace("physics=", f"{group}=", 1))
+        declared = s.task.declaration
+        if declared is not None and engine.name not in declared.engines:
+            found.append(f"{group}={engine.name}: task={s.task.name} is made for {', '.join(declared.engines)}")
+    return found + (_framework_problems(s) if _learns(s) else [])
+
+
+def _framework_problems(s: Settings) -> list[str]:
+    """What the library cannot do."""
+    name = s.framework.name
+    translation = load_translation(s.framework.module)
     if s.agent.algorithm not in translation.ALGORITHMS:
         has = ", ".join(translation.ALGORITHMS)
         return [f"agent.algorithm={s.agent.algorithm}: {name} has none ({has}); choose another framework or agent"]
@@ -241,7 +301,7 @@ def _framework_problems(s: Settings) -> list[str]:
     ]
     if s.agent.precision == "mixed" and s.device == "cpu":
         found.append("agent.precision=mixed: the libraries do it on CUDA only; set agent.precision=float32")
-    return found + native_problems(name, translation, s.agent, s.framework.native)
+    return found + library_rank_problems(s, translation)
 
 
 def no_adapter(framework: FrameworkCfg, error: ImportError) -> str:
@@ -318,16 +378,22 @@ def _equivalence_problems(s: Settings) -> list[str]:
         return [f"equivalence.steps={probe.steps}: must be from 1 to {longest}, the steps of an episode, or null"]
     if probe.reference_python is not None and shutil.which(probe.reference_python) is None:
         return [f"equivalence.reference_python={probe.reference_python}: no such program; give a Python interpreter"]
-    theirs = s.for_reference()
-    found = _installation_problems(theirs)
-    if problem := availability.device_problem(reference.name, s.device):
-        found.append(problem)
-    python = "equivalence.reference_python" if probe.reference_python else "worker.python"
-    return [problem.replace("worker.python", python).replace("physics=", "reference_physics=", 1) for problem in found]
+    return []
 
 
 def _installation_problems(s: Settings) -> list[str]:
-    """What is not installed in the interpreter of the workers, which is asked without importing anything."""
+    """What is not installed in the interpreters of the workers, which are asked without importing anything."""
+    found = _not_installed(s)
+    if s.reference_physics is None:
+        return found
+    python = "equivalence.reference_python" if s.equivalence.reference_python else "worker.python"
+    theirs = _not_installed(s.for_reference())
+    return found + [
+        problem.replace("worker.python", python).replace("physics=", "reference_physics=", 1) for problem in theirs
+    ]
+
+
+def _not_installed(s: Settings) -> list[str]:
     if s.worker.python is not None and shutil.which(s.worker.python) is None:
         return [f"worker.python={s.worker.python}: no such program; give the path of a Python interpreter"]
     if s.worker.program is not None:

@@ -1,4 +1,6 @@
-"""Every task of `conf/task/` as an environment of Gymnasium. Importing this module registers them.
+"""Every task as an environment of Gymnasium: the shipped ones and those of installed packages.
+
+Importing this module registers them.
 
     import gymnasium
     import benchmark_app.gym
@@ -12,23 +14,18 @@ The settings of a task's file are the keyword arguments of its registration, so 
 
 from __future__ import annotations
 
-import math
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
-import yaml
-from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
-from benchmark_app.places import conf_dir
-from benchmark_app.refusal import unknown_key
-from benchmark_app.settings import SettingError, task_cfg_class
+from benchmark_app.catalogue.entries import find_tasks, read_settings, unusable_tasks
+from benchmark_app.catalogue.environments import make_torch_env
 
 if TYPE_CHECKING:
     from gymnasium.vector import AutoresetMode
 
-    from benchmark_app.envs.cfg import EnvCfg
     from benchmark_app.envs.gymnasium_envs import TorchSingleEnv, TorchVectorEnv
     from benchmark_app.envs.torch_env import TorchEnv
 
@@ -37,10 +34,11 @@ VECTOR_ENTRY_POINT = f"{__name__}:make_vector_env"
 
 
 def register_tasks(folder: Path | None = None) -> list[str]:
-    """Register the tasks of a folder of task files; those registered before are registered anew.
+    """Register tasks; those registered before are registered anew.
 
     Args:
-        folder: One file `NAME.yaml` for each task; `conf/task` by default.
+        folder: One file `NAME.yaml` for each task. None: the shipped ones and those of installed packages; of those
+            that cannot be used, a warning tells why.
 
     Returns:
         Their ids, `gym_id` in the files.
@@ -48,11 +46,15 @@ def register_tasks(folder: Path | None = None) -> list[str]:
     Raises:
         ValueError: A file is no task's.
     """
+    if folder is None:
+        files = [entry.config for entry in find_tasks().values()]
+        for name, why in unusable_tasks().items():
+            warnings.warn(f"the task {name} is not registered: {why}", stacklevel=2)
+    else:
+        files = sorted(folder.glob("*.yaml"))
     ids = []
-    for path in sorted((folder or conf_dir() / "task").glob("*.yaml")):
-        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
-        if not isinstance(settings, dict) or not {"name", "module", "gym_id"} <= settings.keys():
-            raise ValueError(f"{path}: no task; expected its settings, with name, module and gym_id among them")
+    for path in files:
+        settings = read_settings(path)
         gym_id = settings["gym_id"]
         before = gymnasium.registry.get(gym_id)
         if before is not None and before.entry_point == ENTRY_POINT:
@@ -130,29 +132,7 @@ def _torch_env(
 ) -> TorchEnv:
     if render_mode is not None:
         raise ValueError(f"render_mode={render_mode}: must be None; these environments do not render")
-    cfg = _task_cfg(settings)
-    from benchmark_app.envs.make import make_env
-
-    return make_env(cfg, physics, num_envs, device, physics_settings)
-
-
-def _task_cfg(settings: dict[str, Any]) -> EnvCfg:
-    """A task's settings as an object of its own class, each checked by name and type."""
-    try:
-        schema = OmegaConf.structured(task_cfg_class(settings["module"]))
-    except SettingError as error:
-        raise ValueError(str(error)) from error
-    known = list(schema)
-    for key, value in settings.items():
-        if key not in known:
-            raise ValueError(unknown_key(f"{key}={value}", known))
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"{key}={value}: must be a finite number")
-        try:
-            schema[key] = value
-        except OmegaConfBaseException as error:
-            raise ValueError(f"{key}={value}: {str(error).splitlines()[0]}") from error
-    return OmegaConf.to_object(schema)  # type: ignore[return-value]
+    return make_torch_env(settings, physics, num_envs, device, physics_settings)
 
 
 register_tasks()

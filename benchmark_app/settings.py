@@ -22,6 +22,14 @@ class SettingError(Exception):
     """A setting that cannot be used; the message is one line naming the setting, its value and what to type."""
 
 
+class UnsupportedError(SettingError):
+    """A combination that its task, engine, renderer or library declares it does not support."""
+
+
+class NotInstalledError(UnsupportedError):
+    """Something a combination needs is not installed here; on another machine it may be."""
+
+
 @dataclass(kw_only=True)
 class WorkflowCfg:
     """`workflow=`: what is run."""
@@ -77,6 +85,13 @@ class ProfilingCfg:
         if not 0.05 <= self.sample_period_s <= 3600:
             found.append(f"sample_period_s={self.sample_period_s}: must be from 0.05 to 3600")
         return found
+
+
+@dataclass(kw_only=True)
+class DistributedCfg:
+    """`distributed.*`: several processes that train one policy."""
+
+    nproc: int
 
 
 @dataclass(kw_only=True)
@@ -172,6 +187,28 @@ class RunCfg:
     grace_s: float
     reserve_mb: int
     report: bool
+    requeue: bool
+    retries: int
+    time_limit: float | None
+    memory_limit: float | None
+
+    def problems(self) -> list[str]:
+        """Limits that leave nothing."""
+        return [
+            f"{key}={value}: must be greater than 0, or null"
+            for key in ("time_limit", "memory_limit")
+            if (value := getattr(self, key)) is not None and value <= 0
+        ]
+
+
+@dataclass(kw_only=True)
+class SweepCfg:
+    """`sweep.*`: only what is run several times looks at them, but for `smoke` and `oversubscribe`."""
+
+    resume: bool
+    allow_failures: int
+    oversubscribe: bool
+    smoke: bool
 
 
 @dataclass(kw_only=True)
@@ -203,6 +240,7 @@ class Settings:
     checkpoint: str | None
     admission: AdmissionCfg
     numerics: NumericsCfg
+    distributed: DistributedCfg
     training: TrainingCfg
     play: PlayCfg
     runtime: RuntimeCfg
@@ -210,6 +248,7 @@ class Settings:
     equivalence: EquivalenceCfg
     learning: LearningCfg
     run: RunCfg
+    sweep: SweepCfg
     worker: WorkerCfg
     reference_physics: EngineCfg | None = None
     presets: list[str] = field(default_factory=list)
@@ -248,6 +287,7 @@ GROUPS: dict[str, type[Any]] = {
     "profiling": ProfilingCfg,
     "admission": AdmissionCfg,
     "numerics": NumericsCfg,
+    "distributed": DistributedCfg,
     "training": TrainingCfg,
     "play": PlayCfg,
     "runtime": RuntimeCfg,
@@ -255,6 +295,7 @@ GROUPS: dict[str, type[Any]] = {
     "equivalence": EquivalenceCfg,
     "learning": LearningCfg,
     "run": RunCfg,
+    "sweep": SweepCfg,
     "worker": WorkerCfg,
 }
 

@@ -1,11 +1,14 @@
-"""What the environment costs on top of the engine: `TorchEnv.step` on cartpole against the bare solver graph.
+"""What the environment costs on top of the engine: `TorchEnv.step` on a task against the bare solver graph.
 
 Both step in one process, in short blocks that alternate, so that whatever else the machine does hits both. The bare
 side is built here from Newton alone: the same model and solver, the substeps of one control step recorded as a graph,
 replayed and nothing else (no action written, nothing read, no row ever reset). The environment does everything it
 does in training: random actions, observations, rewards, checks, and resets of the rows that fall.
 
-    python benchmarks/env_overhead.py [--num-envs 16 64 256 1024] [--rounds 200]
+What a solver costs depends on what it solves: an ant at rest is cheaper than one that kicks. Before every block the
+bare side is therefore given the environment's present states, efforts and warm start, which is not timed.
+
+    python benchmarks/env_overhead.py [--task cartpole|ant|humanoid] [--num-envs 16 64 256 1024] [--rounds 200]
 
 Exit status 1 if a bar is missed.
 """
@@ -18,6 +21,8 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -25,45 +30,70 @@ import newton
 import numpy as np
 import torch
 import warp as wp
-from benchmark_app.tasks.cartpole import Cfg, load_env
 from newton.solvers import SolverMuJoCo
 
 from benchmark_app.envs.make import make_env
+from benchmark_app.envs.torch_env import TorchEnv
 
-BARS = {16: 0.4, 64: 0.7, 256: 0.9, 1024: 0.95}
-"""The part of the bare rate that the environment must reach, by number of environments."""
+BARS = {"cartpole": {16: 0.4, 64: 0.7, 256: 0.9, 1024: 0.95}, "ant": {64: 0.9, 1024: 0.95}}
+"""The part of the bare rate that the environment must reach, by task and number of environments."""
 
 BLOCK_S = 0.02
 
 
-def bare_step(num_envs: int) -> Callable[[], None]:
-    scene_spec = load_env().scene(Cfg(), num_envs)
-    robot = newton.ModelBuilder()
-    SolverMuJoCo.register_custom_attributes(robot)
-    robot.add_mjcf(scene_spec.mjcf)
-    scene = newton.ModelBuilder()
-    scene.replicate(robot, num_envs)
-    model = scene.finalize(device="cpu")
-    solver = SolverMuJoCo(
-        model, integrator="implicitfast", njmax=scene_spec.max_constraints, nconmax=1, disable_contacts=True
-    )
-    state, control = model.state(), model.control()
-    with wp.ScopedCapture(device="cpu") as capture:
-        for _ in range(scene_spec.decimation):
-            solver.step(state, state, control, None, scene_spec.physics_dt)
-    graph, alive = capture.graph, (model, solver, state, control)
+class Bare:
+    """The bare solver graph of a task's scene.
 
-    def step() -> None:
-        wp.capture_launch(graph)
+    Args:
+        env: The environment whose scene it is, and whose states it is given.
+    """
 
-    step.alive = alive  # type: ignore[attr-defined]  # the graph holds bare pointers
-    return step
+    def __init__(self, env: TorchEnv) -> None:
+        self._env = env
+        spec = env.scene(env.cfg, env.num_envs)
+        robot = newton.ModelBuilder()
+        SolverMuJoCo.register_custom_attributes(robot)
+        robot.add_mjcf(spec.mjcf)
+        robot.shape_material_mu = [spec.friction] * robot.shape_count
+        scene = newton.ModelBuilder()
+        scene.replicate(robot, spec.num_envs)
+        if spec.ground:
+            scene.add_ground_plane(cfg=newton.ModelBuilder.ShapeConfig(mu=spec.friction))
+        self._model = scene.finalize(device="cpu")
+        self._solver = SolverMuJoCo(
+            self._model,
+            integrator="implicitfast",
+            njmax=spec.max_constraints,
+            nconmax=max(spec.max_contacts, 1),
+            disable_contacts=spec.max_contacts == 0,
+            **({"cone": "elliptic"} if spec.max_contacts else {}),
+        )
+        self._solver.mjw_model.opt.warn_overflow = 0
+        self._state, self._control = self._model.state(), self._model.control()
+        with wp.ScopedCapture(device="cpu") as capture:
+            for _ in range(spec.decimation):
+                self._solver.step(self._state, self._state, self._control, None, spec.physics_dt)
+        self._graph = capture.graph
+
+    def follow(self) -> None:
+        """Take over the states, efforts and warm start of the environment."""
+        engine: Any = self._env.backend
+        for name in ("joint_q", "joint_qd"):
+            getattr(self._state, name).assign(getattr(engine._state, name))
+        self._control.joint_f.assign(engine._control.joint_f)
+        for name in ("qpos", "qvel", "qacc_warmstart"):
+            getattr(self._solver.mjw_data, name).assign(getattr(engine._solver.mjw_data, name))
+
+    def step(self) -> None:
+        """Take one control step."""
+        wp.capture_launch(self._graph)
 
 
-def env_step(num_envs: int) -> Callable[[], None]:
-    env = make_env(Cfg(), "newton_mjwarp", num_envs)
+def env_step(env: TorchEnv) -> Callable[[], None]:
+    """What takes one step with random actions."""
     env.init_state()
-    actions = list(torch.rand(256, num_envs, 1, generator=torch.Generator().manual_seed(0)) * 2.0 - 1.0)
+    shape = (256, env.num_envs, env.num_actions)
+    actions = list(torch.rand(shape, generator=torch.Generator().manual_seed(0)) * 2.0 - 1.0)
     turn = 0
 
     def step() -> None:
@@ -81,19 +111,22 @@ def seconds(step: Callable[[], None], count: int) -> float:
     return (time.perf_counter() - begin) / count
 
 
-def measure(num_envs: int, rounds: int) -> tuple[float, float, np.ndarray]:
+def measure(task: str, num_envs: int, rounds: int) -> tuple[float, float, np.ndarray]:
     """Median seconds of a bare step and of an environment step, and the ratio of each round."""
-    bare, env = bare_step(num_envs), env_step(num_envs)
-    seconds(env, 200)  # past the initial states
+    env = make_env(import_module(f"benchmark_app.tasks.{task}").Cfg(), "newton_mjwarp", num_envs)
+    bare, step = Bare(env), env_step(env)
+    seconds(step, 100)  # past the initial states
     gc.collect()
     gc.freeze()  # as the worker does once it is up
-    count = max(1, int(BLOCK_S / seconds(bare, 20)))
+    bare.follow()
+    count = max(1, int(BLOCK_S / seconds(bare.step, 20)))
     pairs = []
     for turn in range(rounds):
+        bare.follow()
         if turn % 2:
-            pairs.append((seconds(bare, count), seconds(env, count)))
+            pairs.append((seconds(bare.step, count), seconds(step, count)))
         else:
-            pairs.append((seconds(env, count), seconds(bare, count))[::-1])
+            pairs.append((seconds(step, count), seconds(bare.step, count))[::-1])
     times = np.array(pairs)
     return float(np.median(times[:, 0])), float(np.median(times[:, 1])), times[:, 0] / times[:, 1]
 
@@ -107,17 +140,18 @@ def interval(ratios: np.ndarray) -> tuple[float, float]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--num-envs", type=int, nargs="+", default=list(BARS))
+    parser.add_argument("--task", choices=("cartpole", "ant", "humanoid"), default="cartpole")
+    parser.add_argument("--num-envs", type=int, nargs="+", help="default: those with a bar")
     parser.add_argument("--rounds", type=int, default=200)
     options = parser.parse_args()
     torch.set_num_threads(1)
     wp.config.log_level = wp.LOG_WARNING
-    missed = 0
+    bars, missed = BARS.get(options.task, {}), 0
     print("  envs   bare steps/s    env steps/s   ratio   95 % interval     bar")
-    for num_envs in options.num_envs:
-        bare, env, ratios = measure(num_envs, options.rounds)
+    for num_envs in options.num_envs or bars or (64,):
+        bare, env, ratios = measure(options.task, num_envs, options.rounds)
         ratio, (low, high) = float(np.median(ratios)), interval(ratios)
-        bar = BARS.get(num_envs)
+        bar = bars.get(num_envs)
         verdict = "" if bar is None else f"{bar:6.2f}  {'ok' if ratio >= bar else 'MISSED'}"
         missed += bar is not None and ratio < bar
         print(

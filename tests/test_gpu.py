@@ -46,6 +46,19 @@ def test_sac_runs_on_cuda(app, framework):
     assert app.bundle("training").extra["gradient_steps_per_iteration"] == 16
 
 
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="ranks need a CUDA device each")
+@pytest.mark.parametrize("framework", [name for name in FRAMEWORKS if name != "sb3"])
+def test_two_ranks_train_one_policy_by_the_library_s_own_mechanism(app, framework):
+    ranks = ("workflow=training", "distributed.nproc=2", "agent.iterations=6", "device=cuda")
+    code, _, err = app.run(f"framework={framework}", *ranks, timeout=280)
+    assert code == 0, err
+    bundle = app.bundle("training")
+    assert bundle.run.num_envs == 128
+    assert bundle.extra["world_size"] == 2
+    assert bundle.extra["samples_per_minibatch"] == 256
+    app.assert_clean()
+
+
 def test_a_device_index_beyond_the_last_is_refused(app):
     code, out, _ = app.run(f"device=cuda:{torch.cuda.device_count()}", "workflow=runtime")
     assert code == 2

@@ -33,7 +33,12 @@ def python(site, *arguments, cwd):
 
 def test_the_wheel_holds_configuration_tasks_assets_and_licence(wheel):
     assert (wheel / "benchmark_app" / "conf" / "config.yaml").is_file()
-    assert (wheel / "benchmark_app" / "tasks" / "cartpole" / "assets" / "cartpole.xml").is_file()
+    for path in (ROOT / "conf" / "task").glob("*.yaml"):
+        folder = ROOT / "tasks" / path.stem
+        data = [*(folder / "assets").iterdir(), *folder.glob("*.json")]  # golden and reference results
+        assert len(data) >= 3
+        for file in data:
+            assert (wheel / "benchmark_app" / "tasks" / file.relative_to(ROOT / "tasks")).is_file()
     assert list(wheel.glob("benchmark_app-*.dist-info/licenses/LICENSE"))
     assert "benchmark_app = benchmark_app.cli:entry" in next(wheel.glob("*.dist-info/entry_points.txt")).read_text()
     top = {path.name for path in wheel.iterdir() if not path.name.endswith(".dist-info")}

@@ -53,9 +53,10 @@ class SleepyEnv:
 
     def drain_episodes(self) -> Episodes:
         rows, self.episodes = self.episodes, []
-        tally = np.array([[row[0] for row in rows], [row[1] for row in rows], range(len(rows))], dtype=float)
+        lengths, returns = [row[0] for row in rows], [row[1] for row in rows]
+        tally = np.array([lengths, returns, range(len(rows)), returns], dtype=float)
         succeeded = np.array([good for _, _, good in rows], dtype=bool)
-        return Episodes(tally=tally, succeeded=succeeded, played_in=[], dropped=0)
+        return Episodes(tally=tally, term_names=(), metric_names=(), succeeded=succeeded, played_in=[], dropped=0)
 
 
 def recorder(env: SleepyEnv, **settings: object) -> tuple[TrainingRecorder, list]:

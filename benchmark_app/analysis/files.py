@@ -57,7 +57,7 @@ def check_target(option: str, path: str | os.PathLike[str], *suffixes: str) -> N
 
 
 def is_result(path: str | os.PathLike[str]) -> bool:
-    """True for a file that a run wrote: a bundle, a manifest, an equivalence result or a journal, by its content."""
+    """True for a file that a run wrote, by its content: a bundle, manifest, equivalence result, journal or episodes."""
     try:
         if not os.path.isfile(path) or os.path.getsize(path) > _MOST_BYTES:
             return False
@@ -68,5 +68,5 @@ def is_result(path: str | os.PathLike[str]) -> bool:
         return False
     if not isinstance(content, dict):
         return False
-    marks = ({"schema_version", "run"}, {"started_utc", "workflows"}, {"kind", "t"})
+    marks = ({"schema_version", "run"}, {"started_utc", "workflows"}, {"kind", "t"}, {"index", "return", "success"})
     return is_equivalence(content) or any(keys <= content.keys() for keys in marks)

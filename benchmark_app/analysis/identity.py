@@ -42,6 +42,7 @@ IDENTITY: dict[str, IdentityField] = {
             "where the bundle has none. Missing for startup, and for runtime and play where the run ended early.",
         ),
         IdentityField("resumed", "Resumed at", "Iterations the training had behind it when it started, mostly 0."),
+        IdentityField("ranks", "Ranks", "Processes that trained one policy together, mostly 1."),
         IdentityField("device_kind", "Device", "`cpu` or `cuda`."),
         IdentityField("threads", "Threads", "CPU threads of the worker."),
         IdentityField("numerics", "Numerics", "Precision of matrix products, and what cuDNN may do."),
@@ -63,6 +64,9 @@ IDENTITY: dict[str, IdentityField] = {
         IdentityField("schema_major", "Schema", "Major version of the bundle's schema.", overridable=False),
         IdentityField("hardware", "Hardware", "Processor, its cores and GPUs."),
         IdentityField("host", "Host", "Name of the host. Containers often get a new one each time."),
+        IdentityField(
+            "oversubscribed", "Oversubscribed", "Other runs of its sweep had no cores or GPUs of their own beside it."
+        ),
         IdentityField("synthetic", "Synthetic", "A test's worker pretended to run.", overridable=False),
         IdentityField(
             "perturbed",

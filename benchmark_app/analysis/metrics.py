@@ -269,6 +269,11 @@ _LEARNING = [
         "Standard deviation of the return over the evaluated episodes.", noise="seed", group="evaluation",
     ),
     Metric(
+        "max_reward_mean", "Largest reward", "", None, _at("extra.avg_max_reward", PLAY), _MEAN,
+        "Mean over the evaluated episodes of the largest reward of a single step.",
+        scale="relative", noise="seed", group="evaluation",
+    ),
+    Metric(
         "ep_length_mean", "Episode length", "steps", None, _at("ep_length.mean", PLAY), _MEAN,
         "Mean length of the evaluated episodes.", noise="seed", group="evaluation",
     ),
@@ -281,14 +286,14 @@ _LEARNING = [
         "Episodes that were evaluated to their end.", noise="seed", group="evaluation",
     ),
     Metric(
-        "success_ci95_low", "Success rate, lower bound", "", None, _at("extra.success_ci95_low", PLAY),
-        "Wilson's 95 % interval", "Lower end of the interval of the success rate.",
-        scale="points", noise="seed", group="evaluation",
+        "pc_success_ci95_low", "Success, lower bound", "%", None, _at("extra.pc_success_ci95_low", PLAY),
+        "Wilson's 95 % interval",
+        "Lower end of the interval of the success rate over the episodes of this one policy; it says nothing of seeds.",
+        noise="seed", group="evaluation",
     ),
     Metric(
-        "success_ci95_high", "Success rate, upper bound", "", None, _at("extra.success_ci95_high", PLAY),
-        "Wilson's 95 % interval", "Upper end of the interval of the success rate.",
-        scale="points", noise="seed", group="evaluation",
+        "pc_success_ci95_high", "Success, upper bound", "%", None, _at("extra.pc_success_ci95_high", PLAY),
+        "Wilson's 95 % interval", "Upper end of that interval.", noise="seed", group="evaluation",
     ),
 ]  # fmt: skip
 
@@ -335,6 +340,10 @@ registry (`benchmark_app/analysis/metrics.py`). What each number means in detail
 
 *Better* says which way is better; `-` where neither is. *Smallest change* is what a verdict needs at least, unless a
 file of thresholds says otherwise. *Varies with* says what makes two runs of the same code differ.
+
+What a task itself measures has no column here, because every task measures something else. `play.json` has the mean
+over the episodes that have it as `extra.metrics.NAME`, their number as `extra.metrics.NAME.n_episodes`, and the mean of
+each term of the reward as `extra.reward_terms.NAME`; `episodes.jsonl` has them by episode, and `scores` shows them.
 """
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from benchmark_app.bundle.evaluation import episode_rows, evaluate, evaluation_extra
 from benchmark_app.bundle.facts import build_extra, build_hardware, build_identity, build_versions
-from benchmark_app.bundle.learning import build_evaluation, build_learning, learning_extra
+from benchmark_app.bundle.learning import build_learning, learning_extra
 from benchmark_app.bundle.loop import Loop, build_runtime, loop_extra, read_loop
 from benchmark_app.bundle.pick import first, in_order, last, passes
 from benchmark_app.bundle.reached import Gaps
@@ -71,7 +72,7 @@ def _build_training(plan: RunPlanned, outcome: RunOutcome, events: Sequence[Even
 def _build_play(plan: RunPlanned, outcome: RunOutcome, events: Sequence[Event]) -> PlayBundle:
     gaps = Gaps()
     parts, own = _loop_parts(read_loop(events, plan.num_envs), events, gaps)
-    evaluation = build_evaluation(events)
+    evaluation = evaluate(episode_rows(events))
     return PlayBundle(
         run=build_identity(plan, outcome, events),
         **parts,
@@ -79,7 +80,7 @@ def _build_play(plan: RunPlanned, outcome: RunOutcome, events: Sequence[Event]) 
         reward=evaluation.reward,
         ep_length=evaluation.ep_length,
         checkpoint_path=_checkpoint(events),
-        extra=build_extra(plan, outcome, events, own | evaluation.extra, gaps),
+        extra=build_extra(plan, outcome, events, own | evaluation_extra(evaluation), gaps),
     )
 
 

@@ -1,27 +1,16 @@
-"""What was learned (training) and how well it does (play)."""
+"""What was learned (training)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from benchmark_app.bundle.aggregate import ema, mean_std, wilson_interval
+from benchmark_app.bundle.aggregate import ema
 from benchmark_app.bundle.loop import Loop
 from benchmark_app.bundle.pick import every
 from benchmark_app.bundle.reached import Gaps
-from benchmark_app.bundle.schema import Learning, LearningCurve, MeanStd
-from benchmark_app.journal.events import Episode, Event, Iteration, RunPlanned, Scalar
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Aggregates over the finished episodes of a play run; None where no episode says."""
-
-    success_rate: float | None
-    reward: MeanStd | None
-    ep_length: MeanStd | None
-    extra: dict[str, Scalar]
+from benchmark_app.bundle.schema import Learning, LearningCurve
+from benchmark_app.journal.events import Event, Iteration, RunPlanned, Scalar
 
 
 def build_learning(plan: RunPlanned, events: Sequence[Event], gaps: Gaps) -> Learning:
@@ -54,22 +43,6 @@ def learning_extra(events: Sequence[Event], loop: Loop) -> dict[str, Scalar]:
     if measured:
         extra["learning_first_iteration"] = measured[0]
     return extra
-
-
-def build_evaluation(events: Sequence[Event]) -> Evaluation:
-    """Judge a policy by its finished episodes."""
-    episodes = every(events, Episode)
-    judged = [episode.success for episode in episodes if episode.success is not None]
-    extra: dict[str, Scalar] = {"n_episodes": len(episodes)}
-    if judged:
-        low, high = wilson_interval(sum(judged), len(judged))
-        extra |= {"n_success": sum(judged), "success_ci95_low": low, "success_ci95_high": high}
-    return Evaluation(
-        success_rate=sum(judged) / len(judged) if judged else None,
-        reward=mean_std([episode.reward for episode in episodes]),
-        ep_length=mean_std([float(episode.length) for episode in episodes]),
-        extra=extra,
-    )
 
 
 def _curve(values: Sequence[float | None], plan: RunPlanned) -> LearningCurve | None:

@@ -90,9 +90,14 @@ def _forbidden(events: list[Event]) -> str:
 
 
 def _work_done(events: list[Event]) -> bool:
-    if any(finished.outcome in DONE for finished in every(passes(events)[-1].events, Finished)):
+    if _all_was_done(passes(events)[-1].events):
         return not (_profile_missing(events) or _comparison_missing(events))
     return False
+
+
+def _all_was_done(current: list[Event]) -> bool:
+    """Whether the worker said so; of several ranks, the one that reports."""
+    return any(finished.outcome in DONE for finished in every(current, Finished) if finished.rank == 0)
 
 
 def _profile_missing(events: list[Event]) -> bool:
@@ -116,22 +121,40 @@ def _failed_before(events: list[Event], t: float) -> bool:
     if any(failed.t < t for failed in every(events, Failed)):
         return True
     current = passes(events)[-1].events
-    finished = any(finished.outcome in DONE for finished in every(current, Finished))
-    return not finished and any(exited.t < t for exited in every(current, WorkerExited))
+    return not _all_was_done(current) and any(exited.t < t for exited in every(current, WorkerExited))
 
 
 def _crash_reason(events: list[Event]) -> str:
-    failed = first(events, Failed)
+    failed, current = first(events, Failed), passes(events)[-1].events
+    if (silent := _silent_rank(events, current)) is not None:
+        return f"rank {silent.rank}: {_end_of(silent)}"
     if failed is not None:
-        return _one_line(failed.error)
-    exited = last(passes(events)[-1].events, WorkerExited)
+        return f"rank {failed.rank}: {_one_line(failed.error)}" if _ranks(current) > 1 else _one_line(failed.error)
+    exited = last(current, WorkerExited)
     if exited is not None:
-        return _one_line(exited.last_words) or f"{_describe_exit(exited.exit_code)} before it finished its work"
+        return _end_of(exited)
     if first(events, RunClosed) is None:
         return "the supervisor ended without closing the run (killed, or power loss)"
     if first(events, WorkerSpawned) is None:
         return "no worker was started"
     return "the worker did not finish its work"
+
+
+def _silent_rank(events: list[Event], current: list[Event]) -> WorkerExited | None:
+    """The rank that was killed, or ended without a word, while others went on: what they then said is its doing."""
+    told = {failed.rank for failed in every(events, Failed)} | {done.rank for done in every(current, Finished)}
+    for exited in every(current, WorkerExited) if _ranks(current) > 1 else []:
+        if not exited.killed_by_us and exited.rank not in told:
+            return exited
+    return None
+
+
+def _ranks(current: list[Event]) -> int:
+    return len({exited.rank for exited in every(current, WorkerExited)})
+
+
+def _end_of(exited: WorkerExited) -> str:
+    return _one_line(exited.last_words) or f"{_describe_exit(exited.exit_code)} before it finished its work"
 
 
 def _describe_exit(code: int) -> str:

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import secrets
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,21 @@ def write_json_file(obj: Any, path: str | Path) -> None:
         TypeError: `obj` holds something JSON has no form for.
         OSError: The file could not be written; an older one is intact and no temporary file is left.
     """
-    path = Path(path)
-    data = (json.dumps(obj, indent=2, allow_nan=False) + "\n").encode()
+    _write_whole((json.dumps(obj, indent=2, allow_nan=False) + "\n").encode(), Path(path))
+
+
+def write_json_lines(objects: Iterable[Any], path: str | Path) -> None:
+    """Write objects as JSON, one a line, to `path`: as `write_json_file` does, with the same errors."""
+    lines = (json.dumps(obj, allow_nan=False) + "\n" for obj in objects)
+    _write_whole("".join(lines).encode(), Path(path))
+
+
+def write_text_file(text: str, path: str | Path) -> None:
+    """Write a text to `path` in UTF-8: as `write_json_file` does, with the same OSError."""
+    _write_whole(text.encode(), Path(path))
+
+
+def _write_whole(data: bytes, path: Path) -> None:
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         with open(temporary, "xb") as file:

@@ -7,6 +7,13 @@ from typing import Any, ClassVar
 
 from .declaration import TaskDeclaration
 
+CANONICAL_KEYS = {
+    "policy": "observation.state",
+    "agent_pos": "observation.state",
+    "environment_state": "observation.environment_state",
+    "pixels": "observation.image",
+}
+
 
 @dataclass(kw_only=True)
 class EnvCfg:
@@ -38,6 +45,26 @@ class EnvCfg:
         return self.name
 
     @property
+    def state_names(self) -> list[str]:
+        """Components of the policy's observation in their order; empty where the task names none."""
+        return [entry["name"] for entry in self.conventions().get("observations", {}).get("policy", [])]
+
+    @property
+    def action_names(self) -> list[str]:
+        """Components of an action in their order; empty where the task names none."""
+        return [entry["name"] for entry in self.conventions().get("actions", [])]
+
+    def canonical_key(self, group: str) -> str:
+        """What an observation group is called where policies of any simulator are evaluated.
+
+        `policy` (and `agent_pos`) is `observation.state`, `environment_state` is `observation.environment_state`,
+        `pixels` is `observation.image`, or `observation.images.CAMERA` for several. Every other group keeps its name,
+        `observation.GROUP`: a critic's group too, so that a policy is never given by accident what only the critic may
+        see. A task whose groups mean something else overrides this.
+        """
+        return CANONICAL_KEYS.get(group, f"observation.{group}")
+
+    @property
     def control_dt(self) -> float:
         """Control step [s]."""
         return self.physics_dt * self.decimation
@@ -56,7 +83,11 @@ class EnvCfg:
         return found
 
     def conventions(self) -> dict[str, Any]:
-        """What the task's numbers mean, as plain JSON: rates, units, how it differs from others; empty by default.
+        """What the task's numbers mean, as plain JSON. A task adds its own: `super().conventions() | {…}`.
+
+        Here are the rates (`control_rate_hz`, `physics_dt_s`, `decimation`, `episode_steps`) and, of a task with a
+        declaration, `robot_type`, `controller` and `semantics`. `semantics` is `NAME-CONTROL-v1` and names the meaning
+        of all the rest: a task that changes what its numbers mean, and not their names, gives it another version.
 
         Three entries decide which checkpoints fit the task, and are compared by name and order. A task gives each of
         them whole or not at all; without names only dimensions are compared.
@@ -65,4 +96,16 @@ class EnvCfg:
         `actions`: the components of an action in order, likewise.
         `images`: every image to at least its `channels`; its height and width are not compared.
         """
-        return {}
+        found: dict[str, Any] = {
+            "control_rate_hz": round(1.0 / self.control_dt, 6),
+            "physics_dt_s": self.physics_dt,
+            "decimation": self.decimation,
+            "episode_steps": self.max_episode_steps,
+        }
+        if self.declaration is not None:
+            found |= {
+                "robot_type": self.declaration.robot_type,
+                "controller": self.declaration.control,
+                "semantics": f"{self.name}-{self.declaration.control}-v1",
+            }
+        return found

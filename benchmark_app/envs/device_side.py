@@ -12,6 +12,7 @@ from benchmark_app.physics.base import SimBackend
 
 from .cfg import EnvCfg
 from .checks import HostReport, require_tensor
+from .episodes import TALLY
 from .frozen import FrozenRows
 from .kernels import begin_episodes, judge_first, judge_step
 from .state import TorchEnvState
@@ -41,9 +42,9 @@ class DeviceSide(TaskHooks):
         self._num_envs = backend.num_envs
         self._device = backend.device
         self._on_cpu = backend.device.type == "cpu"
-        self._autoreset = True
+        self._freezing = False  # rows may be frozen, which takes another body than when all of them move
         self._guard: NanGuard | None = None
-        # What runs a step and a restart, by autoreset; recorded when first needed.
+        # What runs a step and a restart, by whether rows may be frozen; recorded when first needed.
         self._runners: dict[bool, tuple[Callable[[], None], Callable[[], None]]] = {}
         self._run_step: Any = None
         self._run_restart: Any = None
@@ -67,11 +68,14 @@ class DeviceSide(TaskHooks):
         self._shapes = [view.shape for view in self._views]
         self.terms = torch.zeros(n, len(self.reward_terms), device=device)
         self._returns = torch.zeros(n, device=device)
+        self._largest = torch.zeros(n, device=device)  # reward of a single step, so far in the episode
+        self._term_sums = torch.zeros_like(self.terms)
         self._rows = torch.zeros(n, dtype=torch.bool, device=device)  # finished, or to be reset
         self._seed = torch.zeros(1, dtype=torch.int32, device=device)
         self._episode = torch.zeros(n, dtype=torch.int32, device=device)
         self._uniform = torch.zeros(n, self.num_reset_randoms, device=device)
-        self._tally = torch.zeros(3, n, dtype=torch.float64, device=device)  # length, return, number of the episode
+        # What is recorded of an episode that ended: one line of `episodes.TALLY` each, then the sum of each term.
+        self._tally = torch.zeros(len(TALLY) + len(self.reward_terms), n, dtype=torch.float64, device=device)
         # What the host reads each step: whether each row finished, then the alarms, 0 when all is well.
         self._report = torch.zeros(n + 3, device=device)
         self._host = HostReport(self._report, num_envs=n)
@@ -114,6 +118,8 @@ class DeviceSide(TaskHooks):
             "truncated": work.truncated,
             "steps": self._steps,
             "returns": self._returns,
+            "largest_reward": self._largest,
+            "term_sums": self._term_sums,
             "frozen": self._frozen.mask,
             "seed": self._seed,
             "episode": self._episode,
@@ -121,16 +127,16 @@ class DeviceSide(TaskHooks):
 
     def _prepare(self) -> None:
         """Have what runs a step and a restart at hand, recorded where task and engine allow it."""
-        if self._autoreset not in self._runners:
+        if self._freezing not in self._runners:
             # An engine may run a body once to record it. It undoes that for itself only.
             live = self._carried() | {"rows": self._rows, "report": self._report}
             live |= {f"task.{name}": tensor for name, tensor in self.task_state().items()}
             before = export_tensors(live)
-            self._runners[self._autoreset] = self._runner(self._step_body), self._runner(self._restart_body)
+            self._runners[self._freezing] = self._runner(self._step_body), self._runner(self._restart_body)
             import_tensors(live, before)
             if self._guard is not None:
                 self._guard.clear()
-        self._run_step, self._run_restart = self._runners[self._autoreset]
+        self._run_step, self._run_restart = self._runners[self._freezing]
 
     def _runner(self, body: Callable[[], None]) -> Callable[[], None]:
         """What runs a body: one recorded graph where task and engine allow it."""
@@ -146,7 +152,7 @@ class DeviceSide(TaskHooks):
 
     def _step_body(self) -> None:
         work, backend, control = self._work, self._backend, self.control
-        frozen = None if self._autoreset else self._frozen
+        frozen = self._frozen if self._freezing else None
         if frozen is not None:
             frozen.rest(self._actions)
         chosen = self.apply_action(self._actions, work)
@@ -169,12 +175,15 @@ class DeviceSide(TaskHooks):
             self._num_envs,
             self._judged,
             work.reward,
+            self.terms,
             work.terminated,
             self._episode,
             backend.fault.view(1),
             self._cfg.max_episode_steps,
             self._steps,
             self._returns,
+            self._largest,
+            self._term_sums,
             work.truncated,
             self._rows,
             self._tally,
@@ -192,12 +201,13 @@ class DeviceSide(TaskHooks):
             self._episode,
             self._steps,
             self._returns,
+            self._term_sums,
             self._uniform,
         )
         self._backend.reset_rows(self._rows, *self.initial_state(self._rows, self._uniform))
         self.observe(self._work)
         self._require_in_place(self._work)
-        if not self._autoreset:
+        if self._freezing:
             self._frozen.settle()
         for group in self._work.obs.values():
             self.launch(judge_first, self._num_envs, self._rows, group, self._report)

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+TALLY = ("length", "return", "number", "largest reward")
+"""What is recorded of every episode, whatever the task, in this order."""
+
 
 def stream_seed(stream: str, seed: int) -> int:
     """A 31-bit seed for one stream of random numbers, so that streams with the same user's seed have nothing in common.
@@ -25,7 +28,9 @@ class Episodes:
     """Finished episodes, in the order in which they finished, on the CPU. Columns are made when they are asked for.
 
     Attributes:
-        tally: float64 `[3 + M, K]`: lengths, returns, numbers, then the metrics of the ending step.
+        tally: float64 `[4 + T + M, K]`: the lines of `TALLY`, the sum of every term of the reward over the episode,
+            and the metrics of its ending step.
+        term_names: The terms' names, T of them.
         metric_names: The metrics' names, M of them.
         succeeded: bool `[K]`, or None where the task reports none.
         played_in: The rows that played them, in parts.
@@ -33,6 +38,7 @@ class Episodes:
     """
 
     tally: np.ndarray
+    term_names: tuple[str, ...]
     metric_names: tuple[str, ...]
     succeeded: np.ndarray | None
     played_in: list[np.ndarray]
@@ -57,9 +63,21 @@ class Episodes:
         return torch.from_numpy(self.tally[2]).long()
 
     @property
+    def largest_rewards(self) -> torch.Tensor:
+        """float32 `[K]`, the largest reward of a single step."""
+        return torch.from_numpy(self.tally[3]).float()
+
+    @property
+    def term_sums(self) -> dict[str, torch.Tensor]:
+        """Each term of the reward, summed over the episode: name to float32 `[K]`."""
+        sums = self.tally[len(TALLY) : len(TALLY) + len(self.term_names)]
+        return dict(zip(self.term_names, torch.from_numpy(sums).float(), strict=True))
+
+    @property
     def metrics(self) -> dict[str, torch.Tensor]:
         """What the task measured: name to float32 `[K]`, NaN where an episode has no value."""
-        return dict(zip(self.metric_names, torch.from_numpy(self.tally[3:]).float(), strict=True))
+        measured = self.tally[len(TALLY) + len(self.term_names) :]
+        return dict(zip(self.metric_names, torch.from_numpy(measured).float(), strict=True))
 
     @property
     def success(self) -> torch.Tensor | None:
@@ -77,11 +95,13 @@ class EpisodeLog:
 
     Args:
         capacity: Episodes kept at least; the oldest beyond it are dropped, and counted.
+        terms: Names of the reward's terms whose sums come with each.
         metrics: Names of the metrics that come with each.
     """
 
-    def __init__(self, capacity: int, metrics: tuple[str, ...] = ()) -> None:
+    def __init__(self, capacity: int, terms: tuple[str, ...] = (), metrics: tuple[str, ...] = ()) -> None:
         self._capacity = capacity
+        self._terms = terms
         self._metrics = metrics
         self._chunks: deque[tuple[np.ndarray, torch.Tensor, torch.Tensor | None]] = deque()
         self._size = 0
@@ -92,7 +112,7 @@ class EpisodeLog:
 
         Args:
             rows: The rows `[K]` that played them.
-            tally: float64 `[3 + M, K]` on the device: lengths, returns, numbers, metrics.
+            tally: float64 `[4 + T + M, K]` on the device, as in `Episodes`.
             success: bool `[K]` on the device, or None.
         """
         self._chunks.append((rows, tally, success))
@@ -108,15 +128,40 @@ class EpisodeLog:
         self._chunks.clear()
         self._size = self._dropped = 0
         rows = [rows for rows, _, _ in chunks]
-        height = 3 + len(self._metrics)
+        height = len(TALLY) + len(self._terms) + len(self._metrics)
         flags = [success for _, _, success in chunks if success is not None]
         if chunks and chunks[0][1].is_cuda:  # one read of the device for both
             parts = torch.cat([tally for _, tally, _ in chunks], 1)
             if flags:
                 parts = torch.cat((parts, torch.cat(flags).unsqueeze(0)))
             read = parts.cpu().numpy()
-            return Episodes(read[:height], self._metrics, read[height] != 0 if flags else None, rows, dropped)
+            succeeded = read[height] != 0 if flags else None
+            return Episodes(read[:height], self._terms, self._metrics, succeeded, rows, dropped)
         # NumPy joins small pieces in a fraction of torch's time, and this runs in every iteration of a training.
         tally = np.concatenate([np.empty((height, 0)), *(tally.numpy() for _, tally, _ in chunks)], 1)
         succeeded = np.concatenate([flag.numpy() for flag in flags]) if flags else None
-        return Episodes(tally, self._metrics, succeeded, rows, dropped)
+        return Episodes(tally, self._terms, self._metrics, succeeded, rows, dropped)
+
+
+class Deal:
+    """A fixed number of episodes, dealt to rows: row r plays r, r+N, r+2N, … as long as they are below the number.
+
+    Args:
+        num_envs: Rows N.
+        count: Episodes, numbered from 0.
+    """
+
+    def __init__(self, num_envs: int, count: int) -> None:
+        # Not yet begun, by row; below 0 once a row has begun one that is not among them.
+        self._left = np.maximum(0, -((np.arange(num_envs) - count) // num_envs))
+
+    def begin(self, rows: np.ndarray) -> np.ndarray:
+        """Begin the next episode in `rows` `[K]`; return those of them that had none left."""
+        self._left[rows] -= 1
+        beyond: np.ndarray = rows[self._left[rows] < 0]
+        return beyond
+
+    def has_more(self, rows: np.ndarray) -> np.ndarray:
+        """Whether each of `rows` has an episode that has not begun: bool `[K]`."""
+        more: np.ndarray = self._left[rows] > 0
+        return more

@@ -49,7 +49,8 @@ class FrozenRows:
 
     def silence(self) -> None:
         """Take reward and termination from frozen rows, before the step is judged."""
-        self._env.launch(silence, self._env.num_envs, self.mask, self._env._work.reward, self._env._work.terminated)
+        env = self._env
+        env.launch(silence, env.num_envs, self.mask, env._work.reward, env.terms, env._work.terminated)
 
     def freeze(self) -> None:
         """Take back the judgement of frozen rows, and freeze those that have just finished."""
@@ -60,8 +61,13 @@ class FrozenRows:
         """The rows of a bool mask `[N]` are about to be reset."""
         self.mask.logical_and_(~rows)
 
+    def hold(self, rows: torch.Tensor) -> None:
+        """Freeze rows `[K]` as they are now, between two steps."""
+        self.adopt()
+        self.mask[rows] = True
+
     def adopt(self) -> None:
-        """Take the rows as they are for the state in which they ended, after an import."""
+        """Take the rows as they are for the state in which they ended."""
         env = self._env
         for live, kept in zip(env.backend.robot_state.values(), self._states, strict=True):
             kept.copy_(live)

@@ -19,6 +19,7 @@ from .torch_env import TorchEnv
 
 Observation = Any
 """A float32 array, or a dictionary of them by group."""
+OWN_METRICS = frozenset({"episode_return", "episode_length"})
 
 
 class TorchVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
@@ -27,9 +28,10 @@ class TorchVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
     Rewards are float64 `[N]`, `terminations` and `truncations` bool `[N]`, never both set. Each step's and reset's
     `infos` hold, with Gymnasium's masks (`_is_success`, …):
 
-    - `is_success`, bool `[N]`: the episode has succeeded. Decided when it ends; False before, and always for a task
-      that reports no success.
-    - `metrics`: `episode_return` and `episode_length`, float64 `[N]`, of the episode so far.
+    - `is_success`, bool `[N]`: whether the episode, had it ended with this step, would have succeeded. False at a
+      reset, and always for a task that knows no success.
+    - `metrics`, float64 `[N]` each: `episode_return` and `episode_length` of the episode so far, and what the task
+      measures, as of this step. NaN, with False in its mask: not measured in this episode so far, which is never 0.
 
     With `SAME_STEP`, the default, a row that finished already shows its next episode; the last observation of the one
     that ended stands in `infos["final_obs"]` (an object array, None in other rows), and its `is_success` and `metrics`
@@ -38,14 +40,16 @@ class TorchVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
     again; `infos["frozen"]`, bool `[N]`, says in which rows the step did nothing.
 
     Args:
-        env: The environment; closed with this one. Its finished episodes are drained here, for their success.
+        env: The environment; closed with this one. It is set to report at every step.
         autoreset_mode: `AutoresetMode.SAME_STEP` or `DISABLED`, or their values.
 
     Raises:
-        ValueError: Another autoreset mode.
+        ValueError: Another autoreset mode, or a metric of the task has a name that is taken here.
 
     Attributes:
         torch_env: The environment inside.
+        task: Short name of the task.
+        task_description: What the robot is to do, in one sentence.
     """
 
     def __init__(self, env: TorchEnv, autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP) -> None:
@@ -55,7 +59,12 @@ class TorchVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
                 f"autoreset_mode={mode.value}: a row is reset within the step it ended in, or by you; choose "
                 f"{AutoresetMode.SAME_STEP.value} or {AutoresetMode.DISABLED.value}"
             )
+        if taken := sorted(OWN_METRICS & set(env.metrics)):
+            raise ValueError(f"metrics: {', '.join(taken)} is counted for every task; give the task's another name")
         self.torch_env = env
+        self.task = env.cfg.name
+        self.task_description = env.cfg.description
+        self._max_episode_steps = env.cfg.max_episode_steps
         self.num_envs = env.num_envs
         self.metadata = {"autoreset_mode": mode, "render_modes": []}
         self.single_observation_space = _observation_space(env)
@@ -63,13 +72,14 @@ class TorchVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         env.set_autoreset(mode is AutoresetMode.SAME_STEP)
-        env.drain_episodes()
+        env.set_reporting(True)
         self._same_step = mode is AutoresetMode.SAME_STEP
         self._started = False
         # The record of the episode each row is in.
         self._length = np.zeros(self.num_envs, dtype=np.int64)
         self._return = np.zeros(self.num_envs, dtype=np.float32)
         self._success = np.zeros(self.num_envs, dtype=np.bool_)
+        self._metrics = {name: np.full(self.num_envs, np.nan) for name in env.metrics}
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -122,19 +132,18 @@ class TorchVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
         reward, terminated, truncated = (_numpy(part) for part in (state.reward, state.terminated, state.truncated))
         ended, every = terminated | truncated, np.ones(self.num_envs, dtype=np.bool_)
         infos: dict[str, Any] = {}
-        if self._same_step:
-            self._length += 1
-        else:
+        stepped = every
+        if not self._same_step:
             frozen = _numpy(state.info["frozen"])
-            self._length += ~frozen
+            stepped = ~frozen
             infos |= _batched({"frozen": frozen}, every)
+        self._length += stepped
         self._return += reward  # 0 in frozen rows
-        if ended.any():
-            self._note_success()
-            if self._same_step:
-                infos |= {"final_obs": self._final_obs(state.final_observation, ended), "_final_obs": ended}
-                infos |= _batched({"final_info": self._record()}, ended)
-                self._begin(ended)
+        self._note(state.info, stepped)
+        if self._same_step and ended.any():
+            infos |= {"final_obs": self._final_obs(state.final_observation, ended), "_final_obs": ended}
+            infos |= _batched({"final_info": self._record()}, ended)
+            self._begin(ended)
         infos |= _batched(self._record(), every)
         return self._observation(state.obs), reward.astype(np.float64), terminated, truncated, infos
 
@@ -157,15 +166,20 @@ class TorchVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
     def _begin(self, rows: np.ndarray) -> None:
         for part in (self._length, self._return, self._success):
             part[rows] = 0
+        for metric in self._metrics.values():
+            metric[rows] = np.nan
 
     def _record(self) -> dict[str, Any]:
         lengths, returns = self._length.astype(np.float64), self._return.astype(np.float64)
-        return {"is_success": self._success, "metrics": {"episode_return": returns, "episode_length": lengths}}
+        metrics = {"episode_return": returns, "episode_length": lengths, **self._metrics}
+        return {"is_success": self._success, "metrics": metrics}
 
-    def _note_success(self) -> None:
-        episodes = self.torch_env.drain_episodes()
-        if episodes.success is not None:
-            self._success[episodes.rows.numpy()] = episodes.success.numpy()
+    def _note(self, info: dict[str, Any], stepped: np.ndarray) -> None:
+        """Keep what the task says of the rows that took a step; frozen ones keep what it said at their end."""
+        if "is_success" in info:
+            np.copyto(self._success, _numpy(info["is_success"]), where=stepped)
+        for name, values in info["metrics"].items():
+            np.copyto(self._metrics[name], _numpy(values), where=stepped)
 
     def _observation(self, obs: dict[str, torch.Tensor]) -> Observation:
         """The groups as arrays, over memory of the state's own tensors, which nobody writes again."""
@@ -189,9 +203,9 @@ class TorchVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
 class TorchSingleEnv(Env[Observation, np.ndarray]):
     """A `TorchEnv` of one row as Gymnasium's plain environment.
 
-    `info` holds at every step and reset `is_success` (bool) and `metrics` (`episode_return` and `episode_length`, as
-    floats), with the meanings `TorchVectorEnv` gives them. The time limit is the task's own: `truncated` comes from
-    it, and no `TimeLimit` is needed around this.
+    `info` holds at every step and reset `is_success` (bool) and `metrics` (name to float), with the meanings
+    `TorchVectorEnv` gives them; a metric that is not measured yet is left out. The time limit is the task's own:
+    `truncated` comes from it, and no `TimeLimit` is needed around this.
 
     Args:
         env: The environment, of one row; closed with this one.
@@ -210,11 +224,11 @@ class TorchSingleEnv(Env[Observation, np.ndarray]):
     def __init__(self, env: TorchEnv) -> None:
         if env.num_envs != 1:
             raise ValueError(f"num_envs={env.num_envs}: a plain environment has one row; use TorchVectorEnv")
-        self.torch_env = env
-        self.task = env.cfg.name
-        self.task_description = env.cfg.description
-        self._max_episode_steps = env.cfg.max_episode_steps
         self._rows = TorchVectorEnv(env, AutoresetMode.DISABLED)
+        self.torch_env = env
+        self.task = self._rows.task
+        self.task_description = self._rows.task_description
+        self._max_episode_steps = self._rows._max_episode_steps
         self.observation_space = self._rows.single_observation_space
         self.action_space = self._rows.single_action_space
         self._started = False
@@ -285,19 +299,23 @@ def _row(obs: Observation) -> Observation:
 
 
 def _info(infos: dict[str, Any]) -> dict[str, Any]:
-    metrics = {name: float(value[0]) for name, value in infos["metrics"].items() if not name.startswith("_")}
+    found = infos["metrics"]
+    metrics = {name: float(value[0]) for name, value in found.items() if f"_{name}" in found and found[f"_{name}"][0]}
     return {"is_success": bool(infos["is_success"][0]), "metrics": metrics}
 
 
 def _batched(info: dict[str, Any], rows: np.ndarray) -> dict[str, Any]:
-    """Arrays by name as Gymnasium batches what only some rows have: 0 in the others, and a mask `_name` beside each."""
+    """Arrays by name as Gymnasium batches what only some rows have: 0 in the others, and a mask `_name` beside each.
+
+    NaN, of what a row does not have yet, stays NaN and is masked too.
+    """
     batched: dict[str, Any] = {}
     for name, value in info.items():
         if isinstance(value, dict):
-            batched[name] = _batched(value, rows)
+            batched[name], batched[f"_{name}"] = _batched(value, rows), rows.copy()
         else:
             batched[name] = np.where(rows, value, np.zeros_like(value))
-        batched[f"_{name}"] = rows.copy()
+            batched[f"_{name}"] = rows & ~np.isnan(value)
     return batched
 
 

@@ -15,12 +15,15 @@ FINITE, ENGINE, RESTART = wp.constant(0), wp.constant(1), wp.constant(2)
 def judge_step(  # type: ignore[no-untyped-def]
     judged: wp.array[wp.float32],
     reward: wp.array[wp.float32],
+    terms: wp.array2d[wp.float32],
     terminated: wp.array[wp.bool],
     episode: wp.array[wp.int32],
     fault: wp.array[wp.float32],
     max_steps: wp.int64,
     steps: wp.array[wp.int64],
     returns: wp.array[wp.float32],
+    largest: wp.array[wp.float32],
+    term_sums: wp.array2d[wp.float32],
     truncated: wp.array[wp.bool],
     finished: wp.array[wp.bool],
     tally: wp.array2d[wp.float64],
@@ -34,6 +37,10 @@ def judge_step(  # type: ignore[no-untyped-def]
     num_envs = steps.shape[0]
     steps[row] = steps[row] + wp.int64(1)
     returns[row] = returns[row] + reward[row]
+    if steps[row] == wp.int64(1) or reward[row] > largest[row]:
+        largest[row] = reward[row]
+    for i in range(terms.shape[1]):
+        term_sums[row, i] = term_sums[row, i] + terms[row, i]
     truncated[row] = steps[row] >= max_steps and not terminated[row]
     finished[row] = terminated[row] or truncated[row]
     report[row] = 0.0
@@ -42,6 +49,9 @@ def judge_step(  # type: ignore[no-untyped-def]
         tally[0, row] = wp.float64(steps[row])
         tally[1, row] = wp.float64(returns[row])
         tally[2, row] = wp.float64(episode[row])
+        tally[3, row] = wp.float64(largest[row])
+        for i in range(terms.shape[1]):
+            tally[4 + i, row] = wp.float64(term_sums[row, i])
     verdict = wp.float32(0.0)
     for i in range(row, judged.shape[0], num_envs):  # type: ignore[arg-type]
         verdict += 0.0 * judged[i]  # a finite number adds 0, any other makes it NaN for good
@@ -58,6 +68,7 @@ def begin_episodes(  # type: ignore[no-untyped-def]
     episode: wp.array[wp.int32],
     steps: wp.array[wp.int64],
     returns: wp.array[wp.float32],
+    term_sums: wp.array2d[wp.float32],
     uniform: wp.array2d[wp.float32],
 ):
     """Number the next episode of the masked rows, and draw its random numbers from the seed and that number alone."""
@@ -65,6 +76,8 @@ def begin_episodes(  # type: ignore[no-untyped-def]
     if rows[row]:
         steps[row] = wp.int64(0)
         returns[row] = 0.0
+        for i in range(term_sums.shape[1]):
+            term_sums[row, i] = 0.0
         episode[row] = episode[row] + steps.shape[0]
         generator = wp.rand_init(seed[0], episode[row])
         for i in range(uniform.shape[1]):
@@ -114,11 +127,18 @@ def settle(frozen: wp.array[wp.bool], kept: wp.array2d[wp.float32], live: wp.arr
 
 
 @wp.kernel(enable_backward=False)  # type: ignore[untyped-decorator]
-def silence(frozen: wp.array[wp.bool], reward: wp.array[wp.float32], terminated: wp.array[wp.bool]):  # type: ignore[no-untyped-def]
-    """No reward and no second end, before the step is judged."""
+def silence(  # type: ignore[no-untyped-def]
+    frozen: wp.array[wp.bool],
+    reward: wp.array[wp.float32],
+    terms: wp.array2d[wp.float32],
+    terminated: wp.array[wp.bool],
+):
+    """No reward, no term of one and no second end, before the step is judged."""
     row = wp.tid()
     if frozen[row]:
         reward[row] = 0.0
+        for i in range(terms.shape[1]):
+            terms[row, i] = 0.0
         terminated[row] = False
 
 

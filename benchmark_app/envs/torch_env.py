@@ -14,7 +14,7 @@ from benchmark_app.physics.base import SimBackend, name_rows
 from .cfg import EnvCfg
 from .checks import checked_rows, find_suspects, require_tensor, step_error
 from .device_side import DeviceSide
-from .episodes import EpisodeLog, Episodes, stream_seed
+from .episodes import Deal, EpisodeLog, Episodes, stream_seed
 from .playback import Playback
 from .receipts import ReceiptCheck
 from .state import TorchEnvState
@@ -59,6 +59,8 @@ class TorchEnv(DeviceSide, Playback):
         self._state: TorchEnvState | None = None
         self._closed = False
         self._failed = ""  # why the last step failed; it left rows half-way, so that only a whole reset helps
+        self._autoreset = True
+        self._deal: Deal | None = None  # the episodes to play, where their number is fixed
         self._waiting = _NO_ROWS  # what the frozen rows' mask says, for the host
         self._just_reset = _NO_ROWS
         self._reporting = False
@@ -120,6 +122,7 @@ class TorchEnv(DeviceSide, Playback):
         if not isinstance(enabled, bool):
             raise TypeError(f"set_autoreset: expected bool, got {enabled!r}")
         self._autoreset = enabled
+        self._freezing = not enabled or len(self._waiting) > 0
         if self._state is not None:
             self._prepare()
 
@@ -198,7 +201,9 @@ class TorchEnv(DeviceSide, Playback):
         self._require_open()
         sections = {"env": self._carried(), "backend": self._backend.export_state(), "task": self.task_state()}
         check_training_state(state, self._num_envs, sections)
-        self._autoreset = state["autoreset"]
+        self._autoreset, self._deal = state["autoreset"], None
+        self._waiting, self._just_reset = state["env"]["frozen"].numpy().nonzero()[0], _NO_ROWS
+        self._freezing = not self._autoreset or len(self._waiting) > 0
         self._prepare()
         import_tensors(self._carried(), state["env"])
         import_tensors(self.task_state(), state["task"])
@@ -206,7 +211,6 @@ class TorchEnv(DeviceSide, Playback):
         self._frozen.adopt()
         self._report.zero_()
         self._failed = ""
-        self._waiting, self._just_reset = state["env"]["frozen"].numpy().nonzero()[0], _NO_ROWS
         self._log = self._new_log()
         self._state = self._with_info(self._snapshot())
 
@@ -218,11 +222,23 @@ class TorchEnv(DeviceSide, Playback):
         """
         self._seed_stream("training", seed)
 
-    def seed_episodes(self, seed: int) -> None:
-        """The same for evaluation: episodes of another stream, which training never saw. Follow it with `reset()`."""
-        self._seed_stream("evaluation", seed)
+    def seed_episodes(self, seed: int, count: int | None = None) -> None:
+        """The same for evaluation: episodes of another stream, which training never saw. Follow it with `reset()`.
 
-    def _seed_stream(self, stream: str, seed: int) -> None:
+        Args:
+            seed: The user's seed.
+            count: Play the episodes 0 to count-1 only. A row that has none left is frozen, as without autoreset, in
+                the state its last one ended in; one that never had any, in an initial state.
+
+        Raises:
+            ValueError: `count` is less than 1.
+        """
+        if count is not None and count < 1:
+            raise ValueError(f"count={count}: must be at least 1")
+        self._seed_stream("evaluation", seed, count)
+
+    def _seed_stream(self, stream: str, seed: int, count: int | None = None) -> None:
+        self._deal = None if count is None else Deal(self._num_envs, count)
         self._seed.fill_(stream_seed(stream, seed))
         torch.arange(-self._num_envs, 0, out=self._episode)
 
@@ -283,7 +299,7 @@ class TorchEnv(DeviceSide, Playback):
                 reset since, autoreset was switched on while rows were
                 frozen, or the engine lost correctness or did not give the completion receipt it promised.
         """
-        if self._closed or self._state is None or self._failed or (len(self._waiting) and self._autoreset):
+        if self._closed or self._state is None or self._failed or self._must_reset():
             self._refuse_step()
         require_tensor("actions", actions, self._action_shape, self._device)
         if actions.requires_grad:
@@ -323,7 +339,7 @@ class TorchEnv(DeviceSide, Playback):
     def _with_info(self, state: TorchEnvState) -> TorchEnvState:
         """Fill in the `info` of a snapshot."""
         state.info["steps"] = self._steps.clone()
-        if not self._autoreset:  # rows of the mask that carry no flag: their end was told before
+        if self._freezing:  # rows of the mask that carry no flag: their end was told before
             state.info["frozen"] = self._frozen.mask & ~(state.terminated | state.truncated)
         return state
 
@@ -342,9 +358,27 @@ class TorchEnv(DeviceSide, Playback):
             self._waiting = np.union1d(self._waiting, rows)
             return
         state.final_observation, state.final_mask = state.obs, self._rows.clone()
+        if self._deal is not None:
+            rows = self._retire(rows, self._deal)
         self._run_restart()
         self._just_reset = rows
         state.obs = self._copy_obs()
+
+    def _retire(self, rows: np.ndarray, deal: Deal) -> np.ndarray:
+        """Freeze those of the finished `rows` that have no episode left; return the others, which begin their next."""
+        more = deal.has_more(rows)
+        again: np.ndarray = rows[more]
+        over = rows[~more]
+        deal.begin(again)
+        if len(over) or self._freezing:
+            self._freezing = True
+            self._prepare()
+            self._rows.zero_()
+            self._rows[torch.from_numpy(again).to(self._device)] = True
+            self._frozen.hold(torch.from_numpy(over).to(self._device))
+            self._frozen.thaw(self._rows)  # the step froze them with all that finished
+            self._waiting = np.union1d(self._waiting, over)
+        return again
 
     def _outcome(self, env_ids: torch.Tensor) -> tuple[torch.Tensor | None, torch.Tensor]:
         """Success bool `[K]` (or None) and metrics `[M, K]` of the episodes in some rows, as of this step."""
@@ -365,6 +399,13 @@ class TorchEnv(DeviceSide, Playback):
 
     def _reset_now(self, rows: np.ndarray) -> TorchEnvState:
         """Reset outside a step. The result is judged at once, since nothing here is in a hurry."""
+        idle = _NO_ROWS
+        if self._deal is not None:
+            idle = self._deal.begin(rows)
+            self._freezing = True
+            self._prepare()  # sooner or later it is needed, and recording takes longer than a step should
+        self._waiting = np.union1d(np.setdiff1d(self._waiting, rows), idle)
+        self._freezing = not self._autoreset or len(self._waiting) > 0
         self._prepare()
         self._rows.zero_()
         self._rows[torch.from_numpy(rows).to(self._device)] = True
@@ -375,7 +416,8 @@ class TorchEnv(DeviceSide, Playback):
             self._backend.clear_fault()
             self._failed = ""
         self._run_restart()
-        self._waiting = np.setdiff1d(self._waiting, rows)
+        if len(idle):
+            self._frozen.hold(torch.from_numpy(idle).to(self._device))
         state = self._with_info(self._snapshot())
         suspects = find_suspects({f"observation '{name}'": obs for name, obs in state.obs.items()})
         for name, bad in suspects.items():
@@ -391,11 +433,15 @@ class TorchEnv(DeviceSide, Playback):
             self._state = replace(self._state, info=info)
 
     def _new_log(self) -> EpisodeLog:
-        return EpisodeLog(capacity=max(65536, self._num_envs), metrics=self.metrics)
+        return EpisodeLog(max(65536, self._num_envs), self.reward_terms, self.metrics)
 
     def _require_open(self) -> None:
         if self._closed:
             raise RuntimeError("the environment is closed")
+
+    def _must_reset(self) -> bool:
+        """Rows that were to be left alone are, although autoreset is on again."""
+        return len(self._waiting) > 0 and self._autoreset and self._deal is None
 
     def _refuse_step(self) -> None:
         self._require_open()

@@ -9,7 +9,7 @@ import torch
 
 from .checks import require_tensor
 
-VERSION = 1
+VERSION = 2
 
 _CPU = torch.device("cpu")
 

@@ -84,6 +84,7 @@ class TrainingRun:
         seed: Seed of the library's own generators. The environment was seeded before.
         log_dir: Folder for the library's own files, TensorBoard among them (exists).
         resume: Checkpoint to go on from: networks, normalisation statistics, optimizers and learning rate.
+        world_size: Processes that train this one policy; above 1, torch's variables (`RANK`, …) say which this is.
     """
 
     agent: Agent
@@ -92,6 +93,7 @@ class TrainingRun:
     seed: int
     log_dir: Path
     resume: Checkpoint | None = None
+    world_size: int = 1
 
 
 class Learner(Protocol):

@@ -54,6 +54,9 @@ class Translation(Protocol):
     ALGORITHMS: tuple[str, ...]
     """The algorithms of the shared description it has: `ppo`, `sac`."""
 
+    DISTRIBUTED: Mapping[str, str]
+    """Those that several ranks can train together, each with where: `cuda` (its ranks speak NCCL) or `any`."""
+
     RESERVED: Mapping[str, str]
     """Native paths that the run itself decides, each with the setting to use instead: `agent.rollout`, `seed`…"""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import torch
+from torch import distributed
 from torch.distributions import Normal, kl_divergence
 
 _LOWEST_RATE, _HIGHEST_RATE, _RATE_FACTOR, _KL_FACTOR = 1e-5, 1e-2, 1.5, 2.0
@@ -21,8 +22,15 @@ def adapted_rate(rate: float, divergence: float, desired_kl: float) -> float:
 
 @torch.no_grad()
 def mean_divergence(acted: Normal, present: Normal) -> float:
-    """Mean over a minibatch of the KL divergence from the policy that acted to the present one, both `[B, A]`."""
-    return float(kl_divergence(acted, present).sum(dim=-1).mean())
+    """Mean over a minibatch of the KL divergence from the policy that acted to the present one, both `[B, A]`.
+
+    Where several ranks train one policy, over the minibatches of all: their learning rates must stay the same.
+    """
+    mean = kl_divergence(acted, present).sum(dim=-1).mean()
+    if distributed.is_available() and distributed.is_initialized():
+        distributed.all_reduce(mean)
+        mean /= distributed.get_world_size()
+    return float(mean)
 
 
 def clip_each(networks: Iterable[torch.nn.Module], max_norm: float) -> None:

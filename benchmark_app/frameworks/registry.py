@@ -26,22 +26,30 @@ def load_translation(module: str) -> Translation:
     return cast("Translation", importlib.import_module(f"{module}.translation"))
 
 
-def load_adapter(module: str) -> Adapter:
+def load_adapter(module: str, world_size: int = 1) -> Adapter:
     """Import a library and its adapter.
+
+    Args:
+        module: The library's package.
+        world_size: Processes that train one policy together.
 
     Raises:
         ImportError: There is no such package, or the library is not installed, or broken.
     """
-    with single_process():
+    with ranks_of(world_size):
         return cast("Adapter", importlib.import_module(f"{module}.adapter"))
 
 
 @contextmanager
-def single_process() -> Iterator[None]:
+def ranks_of(world_size: int) -> Iterator[None]:
     """Hide a launcher's `WORLD_SIZE` from a library that would answer it by joining a process group.
 
-    skrl does so when it is imported, rsl_rl when its runner is built; here one worker is one training.
+    skrl does so when it is imported, rsl_rl when its runner is built. Only where the supervisor itself started several
+    ranks are the variables its own, and meant for the library.
     """
+    if world_size > 1:
+        yield
+        return
     hidden = {key: os.environ.pop(key) for key in ("WORLD_SIZE", "RANK", "LOCAL_RANK") if key in os.environ}
     try:
         yield

@@ -118,13 +118,14 @@ class WorkerExited(Event):
     """The worker process is gone. `exit_code` is negative for a signal, as in `subprocess`.
 
     `last_words` is the failure the worker reported through its pipe when it could not write its journal.
-    `killed_by_us` says that the supervisor killed it after the grace period.
+    `killed_by_us` says that the supervisor killed it: after the grace period, or because another of its ranks failed.
     """
 
     kind: ClassVar[str] = "worker_exited"
     exit_code: int
     last_words: str = ""
     killed_by_us: bool = False
+    rank: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,13 +220,21 @@ class Steps(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Episode(Event):
-    """One finished evaluation episode (play only)."""
+    """One finished evaluation episode (play only).
+
+    `reward` is its return, `max_reward` the largest reward of a single step (None in older journals),
+    `metrics` what the task measured as of its last step (None: nothing was measured, which is never 0), `reward_terms`
+    the sum of each term of the reward over the episode.
+    """
 
     kind: ClassVar[str] = "episode"
     index: int
     reward: float
     length: int
     success: bool | None
+    max_reward: float | None = None
+    metrics: dict[str, float | None] = field(default_factory=dict)
+    reward_terms: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -287,6 +296,7 @@ class Finished(Event):
 
     kind: ClassVar[str] = "finished"
     outcome: str
+    rank: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -296,6 +306,7 @@ class Failed(Event):
     kind: ClassVar[str] = "failed"
     error: str
     where: str = ""
+    rank: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

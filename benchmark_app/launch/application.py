@@ -4,36 +4,65 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+import signal
 import sys
+import time
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
 from benchmark_app import __version__
+from benchmark_app.journal.events import Scalar
 from benchmark_app.refusal import REFUSED
 from benchmark_app.settings import SettingError, Settings
 
 from . import agent_report, report
+from .heartbeat import Heartbeat
 from .preflight import admit
 from .progress import Progress
 from .run_directory import LOGS, HydraRecord, RunDirectory, point_latest
 from .signals import StopSignals
+from .slurm import job_facts
 from .summary import print_summary
 from .supervisor import Supervisor, WorkflowResult, utc_now
 
 CRASHED = 1
+OUT_OF_LIMITS = 128 + signal.SIGTERM  # a limit of ours ends a run as its scheduler's would
 
 
-def run(settings: Settings, path: Path, record: HydraRecord) -> int:
+def run_until_it_works(settings: Settings, path: Path, record: HydraRecord) -> int:
+    """Run, and again after each crash for as long as `run.retries` allows, each time in a folder of its own.
+
+    Args:
+        settings: Checked settings.
+        path: Run directory of the first attempt; those after it lie beside it.
+        record: How the run was composed.
+
+    Returns:
+        Exit status of the last attempt; see `run`.
+    """
+    attempts = settings.run.retries + 1
+    status = run(settings, path, record)
+    for number in range(2, attempts + 1):
+        if status != CRASHED:
+            break
+        print(f"benchmark_app: the run crashed; attempt {number} of {attempts} (run.retries)", file=sys.stderr)
+        status = run(settings, path.with_name(f"{path.name}-attempt-{number}"), record)
+    return status
+
+
+def run(settings: Settings, path: Path, record: HydraRecord, circumstances: Mapping[str, Scalar] | None = None) -> int:
     """Run every workflow the settings ask for.
 
     Args:
         settings: Checked settings.
         path: Run directory to take.
         record: How the run was composed.
+        circumstances: What the bundles' `extra` says about where and how it is run.
 
     Returns:
-        Exit status: 0 completed, 1 crashed, 2 refused, 128 + signal interrupted.
+        Exit status: 0 completed, 1 crashed, 2 refused, 128 + signal interrupted, 143 also by a limit.
 
     Raises:
         SettingError: The checkpoint, the kernel cache or the run directory cannot be used; nothing was started.
@@ -51,12 +80,13 @@ def run(settings: Settings, path: Path, record: HydraRecord) -> int:
         if settings.kernel_cache is not None:
             _make_kernel_cache(Path(settings.kernel_cache))
         directory = RunDirectory.create(path, record, manifest(settings, record), settings.run.reserve_mb)
-        point_latest(Path(settings.run.root), path)
-        lost = _write_mapping(settings, directory.path)
-        supervisor = Supervisor(directory, settings, signals, progress)
-        results = _run_all(supervisor, directory, settings, signals)
-        lost += finish(directory, results, status_of(results, signals))
-        directory.close()
+        with contextlib.closing(directory), Heartbeat(directory.path):
+            point_latest(Path(settings.run.root), path)
+            lost = _write_mapping(settings, directory.path)
+            supervisor = Supervisor(directory, settings, signals, progress, circumstances)
+            results = _run_all(supervisor, directory, settings, signals)
+            stopped = signals.first is not None or bool(supervisor.limits.reached)
+            lost += finish(directory, results, status_of(results, stopped=stopped))
         with contextlib.suppress(OSError):  # nobody listens any more: the results are on disk all the same
             print_summary(directory, results, settings)
             for text in lost:
@@ -67,7 +97,7 @@ def run(settings: Settings, path: Path, record: HydraRecord) -> int:
             several = sum(result.bundle is not None for result in results) > 1
             if settings.run.report and several and signals.first is None:
                 report.tell(directory.path)
-    return exit_status(results, signals)
+    return exit_status(results, signals, stopped=stopped)
 
 
 def _make_kernel_cache(folder: Path) -> None:
@@ -107,6 +137,8 @@ def _run_all(
         reason = ""
         if signals.first is not None:
             reason = f"stopped by {signals.first.name}"
+        elif supervisor.limits.out_of_time(time.monotonic()):
+            reason = supervisor.limits.reached
         elif any(result.status == "refused" for result in results):
             reason = "the settings were refused"
         elif workflow == "play" and to_play is None:
@@ -137,6 +169,7 @@ def manifest(settings: Settings, record: HydraRecord) -> dict[str, Any]:
         "cwd": str(Path.cwd()),
         "overrides": record.overrides,
         "config": ".hydra/config.yaml",
+        "job": job_facts(),
         "started_utc": utc_now(),
         "ended_utc": None,
         "planned": settings.workflow.steps,
@@ -173,22 +206,27 @@ def finish(directory: RunDirectory, results: list[WorkflowResult], status: str) 
     return lost
 
 
-def status_of(results: list[WorkflowResult], signals: StopSignals | None = None) -> str:
-    """The run's status from those of its workflows: the worst that happened."""
+def status_of(results: list[WorkflowResult], *, stopped: bool = False) -> str:
+    """The run's status from those of its workflows: the worst that happened.
+
+    Args:
+        results: How each workflow ended.
+        stopped: A signal or a limit ended the run.
+    """
     statuses = {result.status for result in results}
     for status in ("refused", "crashed", "interrupted"):
         if status in statuses:
             return status
     if "not_run" in statuses:
-        return "interrupted" if signals is not None and signals.first is not None else "crashed"
+        return "interrupted" if stopped else "crashed"
     return "completed"
 
 
-def exit_status(results: list[WorkflowResult], signals: StopSignals) -> int:
+def exit_status(results: list[WorkflowResult], signals: StopSignals, *, stopped: bool) -> int:
     """Exit status of a run; a result that could not be written is never a success."""
-    status = status_of(results, signals)
+    status = status_of(results, stopped=stopped)
     if status == "interrupted":
-        return signals.exit_status or CRASHED
+        return signals.exit_status or OUT_OF_LIMITS
     if status == "completed" and any(result.lost for result in results):
         return CRASHED
     return {"completed": 0, "crashed": CRASHED, "refused": REFUSED}[status]

@@ -21,6 +21,10 @@ class Pass:
     part: str = ""
     profiled: bool = False
 
+    def name(self, workflow: str) -> str:
+        """The name its journal and log go by."""
+        return f"{workflow}.{self.part}" if self.part else workflow
+
 
 def passes_of(workflow: str, settings: Settings) -> list[Pass]:
     """Every pass of a workflow, in order; one runs only if those before it went well."""

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import select
 import signal
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import benchmark_app
 from benchmark_app.parent_link import STOP
 from benchmark_app.settings import Settings
 
+from .signals import WATCHED
+
 # Set by launchers for distributed runs. A library that sees them would wait for ranks that never come.
-DISTRIBUTED_VARIABLES = ("WORLD_SIZE", "RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
-TERMINAL_SIGNALS = (signal.SIGINT, signal.SIGHUP)
+DISTRIBUTED_VARIABLES = ("WORLD_SIZE", "LOCAL_WORLD_SIZE", "RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+# The same of SLURM, MPI and their process managers: libraries that know them count the tasks of the job as ranks.
+TASK_VARIABLES = re.compile(
+    r"SLURM_(N?TASKS|NPROCS|PROCID|LOCALID|GTIDS|STEP|SRUN|MPI|DISTRIBUTION)|PMIX?_|OMPI_|MPI_LOCAL|MV2_|I_MPI_"
+    r"|TORCHELASTIC_|(GROUP|ROLE)_(RANK|WORLD_SIZE)|JAX_(COORDINATOR|NUM_PROCESSES|PROCESS_ID)"
+)
 CACHE_VARIABLE = "WARP_CACHE_PATH"  # read by Warp when it starts
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
@@ -26,7 +34,7 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"
 def worker_environment(settings: Settings) -> dict[str, str]:
     """Environment variables of a worker: the user's, with the settings for threads and compiled kernels applied."""
     dropped = {*DISTRIBUTED_VARIABLES, "HYDRA_FULL_ERROR"}
-    kept = {name: value for name, value in os.environ.items() if name not in dropped}
+    kept = {name: value for name, value in os.environ.items() if name not in dropped and not TASK_VARIABLES.match(name)}
     threads = dict.fromkeys(THREAD_VARIABLES, str(settings.threads))
     cache = {} if settings.kernel_cache is None else {CACHE_VARIABLE: settings.kernel_cache}
     # It holds for C's standard output, too: what an engine's native code prints is in the log at once, and to the last
@@ -51,9 +59,10 @@ class WorkerProcess:
         settings: Settings of the run.
         spec: File that tells the worker what to do.
         log: File for its output, that of native code included.
+        variables: Further variables of its environment.
     """
 
-    def __init__(self, settings: Settings, spec: Path, log: Path) -> None:
+    def __init__(self, settings: Settings, spec: Path, log: Path, variables: Mapping[str, str] | None = None) -> None:
         self.last_words = ""
         self._socket, theirs = socket.socketpair()
         debug = settings.worker.debug
@@ -65,9 +74,10 @@ class WorkerProcess:
                 *(python, "-P", str(worker_program(settings)), str(spec), str(theirs.fileno()), repr(self.spawned_at))
             ]
             if not debug:
-                # Between the fork and its own session the child still belongs to the terminal. A Ctrl-C in that moment
-                # is the supervisor's to judge; blocked here, it reaches us after the spawn, and the child never.
-                before = signal.pthread_sigmask(signal.SIG_BLOCK, TERMINAL_SIGNALS)
+                # What asks a run to stop is the supervisor's to judge, and a child inherits what is blocked here: SLURM
+                # sends its signals to every process of a job, and between the fork and its own session the child
+                # still belongs to the terminal. What comes meanwhile reaches us after the spawn.
+                before = signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
             self._process = subprocess.Popen(
                 self.command,
                 stdin=None if debug else subprocess.DEVNULL,
@@ -76,7 +86,7 @@ class WorkerProcess:
                 pass_fds=[theirs.fileno()],
                 # A session of its own: Ctrl-C in the terminal reaches the supervisor alone, which then decides.
                 start_new_session=not debug,
-                env=worker_environment(settings),
+                env={**worker_environment(settings), **(variables or {})},
             )
             if not debug:
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -93,7 +103,7 @@ class WorkerProcess:
         Returns:
             Whether the worker has ended.
         """
-        if self._ended():
+        if self.exit_status is not None:
             return True
         readable, _, _ = select.select([self._socket], [], [], seconds)
         if not readable:
@@ -105,11 +115,18 @@ class WorkerProcess:
         self.last_words += data.decode(errors="replace")
         if not data:
             time.sleep(min(seconds, 0.01))  # the pipe closes a moment before the process ends
-        return self._ended()
+        return self.exit_status is not None
 
-    def _ended(self) -> bool:
-        """Whether the process ended. It is not collected yet, so that its group cannot become another's meanwhile."""
-        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    @property
+    def exit_status(self) -> int | None:
+        """Its exit code, negative for a signal; None while it runs.
+
+        The process is not collected yet, so that its group cannot become another's meanwhile.
+        """
+        ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if ended is None:
+            return None
+        return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
     def ask_to_stop(self) -> None:
         """Ask the worker to stop at its next step."""

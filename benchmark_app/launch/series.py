@@ -14,6 +14,8 @@ from typing import Any, BinaryIO
 from benchmark_app.journal import Event
 from benchmark_app.journal.events import Iteration
 
+from .records import record
+
 FOLDER = "series"
 
 
@@ -29,12 +31,10 @@ class SeriesWriter:
         self._folder = folder
         self._frames = first_step
         self._file: BinaryIO | None = None
-        self._records: Any = None
         self._broken = False
 
     def load(self) -> None:
         """Import what writing needs, early: later it would take a core from the measured process."""
-        importlib.import_module("tensorboard.summary.writer.record_writer")
         importlib.import_module("tensorboard.compat.proto.event_pb2")
 
     def show(self, events: Iterable[Event]) -> None:
@@ -48,7 +48,8 @@ class SeriesWriter:
             for iteration in iterations:
                 self._frames += iteration.frames
                 self._write(time.time() - time.monotonic() + iteration.t, dict(points(iteration)))
-            self._records.flush()
+            if self._file is not None:
+                self._file.flush()
         except OSError:
             self._broken = True  # a full disk; the journal, which has room set aside, holds every value
 
@@ -59,20 +60,21 @@ class SeriesWriter:
 
     def _open(self) -> None:
         from tensorboard.compat.proto.event_pb2 import Event as Record
-        from tensorboard.summary.writer.record_writer import RecordWriter
 
         self._folder.mkdir(parents=True, exist_ok=True)
         self._file = open(self._folder / "events.out.tfevents.series", "wb")  # noqa: SIM115 (closed in close)
-        self._records = RecordWriter(self._file)
-        self._records.write(Record(wall_time=time.time(), file_version="brain.Event:2").SerializeToString())
+        self._append(Record(wall_time=time.time(), file_version="brain.Event:2"))
 
     def _write(self, wall_time: float, values: dict[str, float]) -> None:
         from tensorboard.compat.proto.event_pb2 import Event as Record
         from tensorboard.compat.proto.summary_pb2 import Summary
 
         summary = Summary(value=[Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()])
-        record = Record(wall_time=wall_time, step=self._frames, summary=summary)
-        self._records.write(record.SerializeToString())
+        self._append(Record(wall_time=wall_time, step=self._frames, summary=summary))
+
+    def _append(self, message: Any) -> None:
+        if self._file is not None:
+            self._file.write(record(message.SerializeToString()))
 
 
 def points(iteration: Iteration) -> Iterator[tuple[str, float]]:

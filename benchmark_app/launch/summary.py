@@ -45,6 +45,8 @@ def print_summary(directory: RunDirectory, results: list[WorkflowResult], settin
         print(f"  {result.workflow:<9} {result.status:<12} {line}".rstrip())
         for more in compared[not result.reason :]:
             print(f"  {'':<9} {'':<12} {more}")
+        if meaning := _meaning(bundles.get(result.workflow)):
+            print(f"  {'':<9} {'':<12} {meaning}")
         for name, count in _warnings(bundles.get(result.workflow)).items():
             print(f"  {'':<9} {'':<12} engine warning {name}: {count}")
         if result.status == "crashed":
@@ -117,15 +119,32 @@ def _training(bundle: TrainingBundle) -> str:
 
 def _play(bundle: PlayBundle) -> str:
     extra = bundle.extra or {}
-    parts = [_count(int(extra.get("n_episodes", 0)), "episode")]
+    ended = int(extra.get("n_episodes", 0))
+    planned = int(extra.get("n_episodes_planned", ended))
+    parts = [_count(ended, "episode") if ended == planned else f"{ended} of {_count(planned, 'episode')}"]
     if bundle.reward is not None:
         parts.append(f"mean return {bundle.reward.mean:.2f}")
-    if bundle.success_rate is not None:
-        low, high = extra["success_ci95_low"], extra["success_ci95_high"]
-        parts.append(f"success {bundle.success_rate:.3f} (95 % interval {low:.3f} to {high:.3f})")
+    if "n_success" in extra:
+        percent, low, high = (extra[f"pc_success{end}"] for end in ("", "_ci95_low", "_ci95_high"))
+        share = f"{percent:.1f} % (95 % interval {low:.1f} to {high:.1f})"
+        parts.append(f"success {extra['n_success']} of {ended}: {share}")
     if bundle.runtime.total_fps.mean > 0:
         parts.append(f"{bundle.runtime.total_fps.mean:,.0f} steps/s")
     return ", ".join(parts)
+
+
+def _meaning(bundle: Bundle | None) -> str:
+    """What the numbers of a play do not say."""
+    if not isinstance(bundle, PlayBundle):
+        return ""
+    extra = bundle.extra or {}
+    if extra.get("smoke"):
+        return "a smoke run: it shows that things work, and is no score"
+    if bundle.run.status != "completed":
+        return "no score: short episodes end first, so those that ended are no fair draw"
+    if "n_success" in extra:
+        return "the interval is of the draw of episodes, for this one policy; of training again only other seeds tell"
+    return ""
 
 
 NUMBERS: dict[type, Any] = {

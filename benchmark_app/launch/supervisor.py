@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime
 import os
 import secrets
 import sys
 import time
 import traceback
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +19,11 @@ from benchmark_app import __version__
 from benchmark_app.bundle.build import build_bundle, run_status
 from benchmark_app.bundle.check import BundleError
 from benchmark_app.bundle.equivalence import build_equivalence
+from benchmark_app.bundle.evaluation import EPISODES, episode_rows
 from benchmark_app.bundle.pick import last, passes
-from benchmark_app.bundle.write import write_bundle_file, write_json_file
-from benchmark_app.checkpoint_card import iterations_done, iterations_left, resume_facts
+from benchmark_app.bundle.ranks import of_rank
+from benchmark_app.bundle.write import write_bundle_file, write_json_file, write_json_lines
+from benchmark_app.checkpoint_card import iterations_done, iterations_left, policy_iterations, resume_facts
 from benchmark_app.journal import Event, JournalTail, JournalWriter, merge, read_journal
 from benchmark_app.journal.events import (
     CheckpointSaved,
@@ -38,16 +42,19 @@ from benchmark_app.journal.events import (
 )
 from benchmark_app.profiling.host import facts, gpu
 from benchmark_app.profiling.host.resources import TreeSampler
+from benchmark_app.rank_settings import rank_facts
 from benchmark_app.settings import Settings
 
 from . import agent_report
 from .engine_output import EngineOutput
+from .limits import Limits
 from .passes import Pass, passes_of
-from .process import WorkerProcess
 from .progress import Progress
+from .ranks import Workers
 from .run_directory import CHECKPOINTS, LOGS, RunDirectory
 from .series import FOLDER, SeriesWriter
 from .signals import StopSignals
+from .slurm import job_facts
 from .workload import settings_of
 
 SYNC_PERIOD_S = 5.0
@@ -90,9 +97,22 @@ class Supervisor:
         settings: Settings of the run.
         signals: The signals that ask it to stop.
         progress: Where a person sees what is going on.
+        circumstances: What `extra` says about where and how the run is made.
+
+    Attributes:
+        limits: What the run was given; its time counts from here.
     """
 
-    def __init__(self, directory: RunDirectory, settings: Settings, signals: StopSignals, progress: Progress) -> None:
+    def __init__(
+        self,
+        directory: RunDirectory,
+        settings: Settings,
+        signals: StopSignals,
+        progress: Progress,
+        circumstances: Mapping[str, Scalar] | None = None,
+    ) -> None:
+        self._circumstances = {**job_facts(), **(circumstances or {})}
+        self.limits = Limits(settings.run)
         self._directory = directory
         self._settings = settings
         self._signals = signals
@@ -135,6 +155,9 @@ class Supervisor:
             # It may have come while no worker ran: the journal must tell that the rest was not to be done.
             journal.append(StopRequested(t=time.monotonic(), reason=f"stopped by {signal.name}", signal=signal.name))
             return False
+        if self.limits.out_of_time(time.monotonic()):
+            journal.append(StopRequested(t=time.monotonic(), reason=self.limits.reached))
+            return False
         latest = passes(load_events(self._directory, workflow)[0])[-1]
         failed = any(isinstance(event, EngineWarned) and not event.allowed for event in latest.events)
         return any(isinstance(event, Finished) for event in latest.events) and not failed
@@ -161,7 +184,7 @@ class Supervisor:
             rendering=s.rendering.name,
             task=s.task.gym_id,
             seed=s.seed,
-            num_envs=s.num_envs,
+            num_envs=s.num_envs * (s.distributed.nproc if workflow == "training" else 1),
             max_iterations=iterations_left(s) if workflow == "training" else None,
             presets=presets,
             start_time_utc=now.isoformat(),
@@ -172,20 +195,25 @@ class Supervisor:
             perturbed=",".join(perturbed),
             extra={
                 "benchmark_app": __version__,
+                **self._circumstances,
                 **(agent_report.summary(s) if learns else {}),
-                **(resume_facts(s) if workflow == "training" else {}),
+                **({"policy_iterations": policy_iterations(s)} if workflow == "play" else {}),
+                **({"smoke": True} if s.sweep.smoke else {}),
+                **({"task_suite": s.task.declaration.suite} if s.task.declaration is not None else {}),
+                **(resume_facts(s) | rank_facts(s) if workflow == "training" else {}),
             },
         )
 
-    def _spec(self, workflow: str, checkpoint: str | None, each: Pass) -> tuple[Path, str]:
-        """Write the file that tells a worker what to do; return it and the name its journal and log go by."""
-        name = f"{workflow}.{each.part}" if each.part else workflow
-        path = self._directory.path / "journal" / f"{name}.spec.json"
+    def _spec(self, workflow: str, checkpoint: str | None, each: Pass, rank: int) -> Path:
+        """Write the file that tells a worker what to do."""
+        name = each.name(workflow)
+        path = self._directory.path / "journal" / f"{ranked(name, rank)}.spec.json"
         spec = {
             "workflow": workflow,
             "part": each.part,
             "settings": each.settings.to_plain(),
-            "journal": str(self._directory.journal(f"{name}.worker")),
+            "rank": rank,
+            "journal": str(self._directory.journal(ranked(f"{name}.worker", rank))),
             "checkpoint": checkpoint,
             "directory": str(self._directory.path),
             "checkpoints": str(self._directory.path / CHECKPOINTS),
@@ -193,24 +221,24 @@ class Supervisor:
             "profiled": each.profiled,
         }
         write_json_file(spec, path)
-        return path, name
+        return path
 
     def _watch(self, workflow: str, checkpoint: str | None, journal: JournalWriter, each: Pass) -> None:
         """Run one worker process to its end."""
-        spec, name = self._spec(workflow, checkpoint, each)
-        log = self._directory.log(name)
+        name = each.name(workflow)
+        ranks = range(self._settings.distributed.nproc if workflow == "training" else 1)
+        logs = [self._directory.log(ranked(name, rank)) for rank in ranks]
         tail = JournalTail(self._directory.journal(f"{name}.worker"))
         series = SeriesWriter(self._directory.path / LOGS / FOLDER, self._frames_before(checkpoint))
-        worker = WorkerProcess(each.settings, spec, log)
+        worker = Workers(each.settings, [self._spec(workflow, checkpoint, each, rank) for rank in ranks], logs)
         side = "reference_physics" if each.part.startswith("reference") else "physics"
-        output = EngineOutput(log, each.settings.physics, f"{side}.allow")
-        killed = False
+        outputs = [EngineOutput(log, each.settings.physics, f"{side}.allow") for log in logs]
         try:
             spawned = WorkerSpawned(
                 t=worker.spawned_at,
-                pid=worker.pid,
+                pid=worker.pids[0],
                 command=worker.command,
-                log=str(log),
+                log=str(logs[0]),
                 profiled=each.profiled,
                 part=each.part,
             )
@@ -223,23 +251,21 @@ class Supervisor:
                 journal.append(Extra(t=time.monotonic(), values=values))
             if workflow == "training":
                 series.load()
-            killed = self._loop(worker, journal, tail, series, output)
+            self._loop(worker, journal, tail, series, outputs)
         finally:
-            if not worker.wait(0):
-                worker.kill()
-            code = worker.close()
+            ended = worker.close()
             self._show(tail.read(), series)
             series.close()
             self._progress.end()
-        self._note(output.finish(), journal)
-        journal.append(
-            WorkerExited(t=time.monotonic(), exit_code=code, last_words=worker.last_words, killed_by_us=killed)
-        )
+        for output in outputs:
+            self._note(output.finish(), journal)
+        for rank, each_end in reversed(list(enumerate(ended))):  # the last word is rank 0's
+            journal.append(WorkerExited(t=time.monotonic(), rank=rank, **dataclasses.asdict(each_end)))
 
     def _frames_before(self, checkpoint: str | None) -> int:
         """Environment steps behind the training that is continued."""
         done = 0 if checkpoint is None else iterations_done(Path(checkpoint))
-        return done * self._settings.num_envs * self._settings.agent.rollout
+        return done * self._settings.num_envs * self._settings.distributed.nproc * self._settings.agent.rollout
 
     def _show(self, events: list[Event], series: SeriesWriter) -> None:
         self._progress.show(events)
@@ -256,29 +282,28 @@ class Supervisor:
             self._progress.warned(event)
         return any(not event.allowed for event in warned)
 
-    def _ask_to_stop(self, worker: WorkerProcess, journal: JournalWriter) -> None:
-        """Ask for a signal's sake, or without one because the engine's physics are wrong."""
+    def _ask_to_stop(self, worker: Workers, journal: JournalWriter) -> None:
+        """Ask for the sake of a signal or a limit, or without either because the engine's physics are wrong."""
         why = "wrong physics"
         if (number := self._signals.first) is not None:
             why = number.name
             journal.append(StopRequested(t=time.monotonic(), reason=f"stopped by {why}", signal=why))
+        elif self.limits.reached:
+            why = self.limits.reached
+            journal.append(StopRequested(t=time.monotonic(), reason=why))
         worker.ask_to_stop()
         self._progress.stopping(why, self._settings.run.grace_s)
 
     def _loop(
         self,
-        worker: WorkerProcess,
+        worker: Workers,
         journal: JournalWriter,
         tail: JournalTail,
         series: SeriesWriter,
-        output: EngineOutput,
-    ) -> bool:
-        """Watch a worker until it ends.
-
-        Returns:
-            Whether it had to be killed.
-        """
-        sampler = TreeSampler(worker.pid)
+        outputs: list[EngineOutput],
+    ) -> None:
+        """Watch a worker until it ends, or must be ended."""
+        sampler = TreeSampler(worker.pids[0])
         next_sample = next_sync = time.monotonic()
         deadline: float | None = None
         failed = False
@@ -286,7 +311,8 @@ class Supervisor:
             now = time.monotonic()
             events = tail.read()
             self._show(events, series)
-            failed = self._note(output.read(), journal) or failed
+            warned = [event for output in outputs for event in output.read()]
+            failed = self._note(warned, journal) or failed
             if now >= next_sample:
                 next_sample = now + self._settings.profiling.sample_period_s
                 if (seen := sampler.sample()) is not None:
@@ -296,14 +322,20 @@ class Supervisor:
                 next_sync = now + SYNC_PERIOD_S
                 journal.sync()
                 _sync(tail.path)
-            if failed or self._signals.first is not None:
+            if self.limits.out_of_memory(now, worker.pids):
+                journal.append(StopRequested(t=time.monotonic(), reason=self.limits.reached))
+                return
+            if failed or self._signals.first is not None or self.limits.out_of_time(now):
                 if deadline is None:
                     deadline = now + self._settings.run.grace_s
                     self._ask_to_stop(worker, journal)
                 if now >= deadline or self._signals.count > 1:
-                    worker.kill()
-                    return True
-        return False
+                    return
+
+
+def ranked(name: str, rank: int) -> str:
+    """The name of a rank's own file; rank 0, which reports, goes by the workflow's."""
+    return f"{name}.rank{rank}" if rank else name
 
 
 def _host_facts(settings: Settings) -> HostFacts:
@@ -333,6 +365,9 @@ def load_events(directory: RunDirectory, workflow: str) -> tuple[list[Event], li
     """Read a workflow's journals, merged; the second value says what of them could not be read."""
     own = directory.journal(f"{workflow}.supervisor")
     read = [read_journal(path) for path in (own, *sorted(own.parent.glob(f"{workflow}.*worker.jsonl")))]
+    for path in own.parent.glob(f"{workflow}.worker.rank*.jsonl"):
+        events, dropped = read_journal(path)
+        read.append((of_rank(events, int(path.stem.rpartition("rank")[2])), dropped))
     return merge(*(events for events, _ in read)), [dropped for _, dropped in read if dropped]
 
 
@@ -372,6 +407,9 @@ def _write_result(workflow: str, events: list[Event], path: Path) -> bool:
         if (result := build_equivalence(events)) is not None:
             write_json_file(result, path)
         return result is not None
-    if (bundle := build_bundle(events)) is not None:
-        write_bundle_file(bundle, path)
-    return bundle is not None
+    if (bundle := build_bundle(events)) is None:
+        return False
+    if workflow == "play":  # first, so that whoever finds the bundle finds its episodes
+        write_json_lines(episode_rows(events), path.with_name(EPISODES))
+    write_bundle_file(bundle, path)
+    return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -46,20 +47,22 @@ def settings_of(settings: Settings, workflow: str) -> str:
 def _shipped(settings: Settings) -> dict[str, Any]:
     """The settings as `conf/` has them for the choices of a run; what no file has, as its class has it."""
     task, agent, physics = settings.task.name, settings.agent.algorithm, settings.physics.name
-    found = _read("config.yaml")
+    found = dict(_read("config.yaml"))
     for name, cfg, path in (
         ("task", settings.task, f"task/{task}.yaml"),
         ("agent", settings.agent, f"agent/{agent}.yaml"),
         ("physics", settings.physics, f"physics/{physics}.yaml"),
     ):
         found[name] = _defaults(type(cfg)) | _read(path)
-    for name, tuned in _read(f"tuned/{task}_{agent}.yaml").items():
-        found[name] = found[name] | tuned if isinstance(tuned, dict) else tuned
+    for path in (f"tuned/{task}_{agent}.yaml", f"tuned_library/{task}_{agent}_{settings.framework.name}.yaml"):
+        for name, tuned in _read(path).items():
+            found[name] = found[name] | tuned if isinstance(tuned, dict) else tuned
     return found
 
 
+@functools.cache  # in a sweep, each run asks again
 def _read(path: str) -> dict[str, Any]:
-    """A file of `conf/`; empty where a user's choice lies elsewhere."""
+    """A file of `conf/`, not to be changed; empty where a user's choice lies elsewhere."""
     file = Path(conf_dir()) / path
     content: Any = OmegaConf.to_container(OmegaConf.load(file)) if file.is_file() else {}
     return {str(key): value for key, value in content.items()}

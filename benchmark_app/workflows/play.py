@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Iterator
 
 import torch
 
+from benchmark_app.envs.episodes import Episodes
 from benchmark_app.frameworks.base import Checkpoint, CheckpointRefused, Policy
 from benchmark_app.journal.events import CheckpointSaved, Episode, Finished, LoopStarted
 
@@ -15,10 +18,11 @@ from .stepping import StepRecorder
 
 
 def run(session: Session) -> None:
-    """Play episodes 0 to E-1, dealt to rows r, r+N, r+2N and so on; a row with none left no longer counts.
+    """Play episodes 0 to E-1, dealt to rows r, r+N, r+2N and so on; a row with none left is frozen.
 
     Raises:
         RefusedError: The checkpoint cannot be played by this library on this task.
+        ValueError: A number the task gave of an episode is not finite (`finished_episodes`).
     """
     env = session.open(with_framework=True)
     settings, journal = session.settings, session.journal
@@ -31,9 +35,10 @@ def run(session: Session) -> None:
     session.settle()
     journal.append(CheckpointSaved(t=time.monotonic(), path=str(session.checkpoint)))
     total, rows = settings.play.episodes, settings.num_envs
-    env.seed_episodes(settings.seed)
+    env.seed_episodes(settings.seed, total)
     observations, _ = env.reset()
     env.drain_episodes()
+    session.extra(policy_batch=settings.play.policy_batch, n_episodes_planned=total)
     journal.append(
         LoopStarted(t=time.monotonic(), steps_per_iteration=rows, warmup_iterations=settings.play.warmup_steps)
     )
@@ -52,28 +57,44 @@ def run(session: Session) -> None:
         observations = state.obs
         if state.final_mask is None:
             continue
-        for episode in finished_episodes(env, total):
+        for episode in finished_episodes(env.drain_episodes()):
             journal.append(episode)
             done += 1
             # The row goes on with episode index + rows, if there is one.
             counting -= episode.index + rows >= total
     recorder.flush()
-    session.extra(policy_batch=settings.play.policy_batch)
     journal.append(Finished(t=time.monotonic(), outcome=outcome))
 
 
-def finished_episodes(env: object, total: int) -> list[Episode]:
-    """The evaluated episodes that ended since the last call; those dealt beyond the last one are left out."""
-    ended = env.drain_episodes()  # type: ignore[attr-defined]
+def finished_episodes(ended: Episodes) -> Iterator[Episode]:
+    """The events of episodes that ended.
+
+    Raises:
+        ValueError: A metric is infinite, or the return or the sum of a term is not finite. NaN is how a task says that
+            it measured nothing; any other such number is an error of the task, and no mean could be taken.
+    """
     now = time.monotonic()
-    success = [None] * len(ended.index) if ended.success is None else ended.success.tolist()
-    return [
-        Episode(t=now, index=index, reward=reward, length=length, success=good)
-        for index, reward, length, good in zip(
-            ended.index.tolist(), ended.returns.tolist(), ended.lengths.tolist(), success, strict=True
+    index, returns, lengths = ended.index.tolist(), ended.returns.tolist(), ended.lengths.tolist()
+    largest = ended.largest_rewards.tolist()
+    success = [None] * len(index) if ended.success is None else ended.success.tolist()
+    metrics = {name: values.tolist() for name, values in ended.metrics.items()}
+    terms = {name: values.tolist() for name, values in ended.term_sums.items()}
+    for i, number in enumerate(index):
+        measured = {name: None if math.isnan(values[i]) else values[i] for name, values in metrics.items()}
+        sums = {name: values[i] for name, values in terms.items()}
+        for name, value in {**measured, **sums, "return": returns[i]}.items():
+            if value is not None and not math.isfinite(value):
+                raise ValueError(f"'{name}' of episode {number} is {value}: expected a finite number")
+        yield Episode(
+            t=now,
+            index=number,
+            reward=returns[i],
+            length=lengths[i],
+            success=success[i],
+            max_reward=largest[i],
+            metrics=measured,
+            reward_terms=sums,
         )
-        if index < total
-    ]
 
 
 def act(policy: Policy, observations: dict[str, torch.Tensor], batch: int) -> torch.Tensor:

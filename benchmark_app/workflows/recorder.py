@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 
@@ -16,8 +18,26 @@ from benchmark_app.journal.events import Iteration
 from benchmark_app.parent_link import ParentLink
 
 from .early_stop import EarlyStop
+from .ranks import Ranks
 
 WINDOW = 100  # finished episodes a learning curve's value is the mean of
+
+
+class Asked(Protocol):
+    """What says whether a run is asked to stop."""
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether it is."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Never:
+    stop_requested: bool = False
+
+
+_NEVER = _Never()
 
 
 class TrainingRecorder:
@@ -25,6 +45,7 @@ class TrainingRecorder:
 
     Attributes:
         completed: Iterations completed.
+        ranks: The processes that train the policy together, once the library has connected them; None: there is one.
         env_step: Step the environment, timed (`timed_step`).
 
     Args:
@@ -33,6 +54,7 @@ class TrainingRecorder:
         link: Says when to stop.
         early_stop: Says when the training has learned enough.
         after: Called after each iteration with the number completed, outside every timed interval.
+        world_size: Processes that train the policy together. Several stop after an iteration only, all after the same.
     """
 
     def __init__(
@@ -42,14 +64,18 @@ class TrainingRecorder:
         link: ParentLink,
         early_stop: EarlyStop | None = None,
         after: Callable[[int], None] = lambda completed: None,
+        world_size: int = 1,
     ) -> None:
         self.completed = 0
+        self.ranks: Ranks | None = None
         self._marks: list[float] = []  # begin and end of each step since the last iteration
-        self.env_step = timed_step(env.step, link, self._marks)
+        self.env_step = timed_step(env.step, link if world_size == 1 else _NEVER, self._marks)
         self._env = env
         self._journal = journal
         self._early_stop = early_stop
         self._after = after
+        self._link = link
+        self._world_size = world_size
         self._returns: deque[float] = deque(maxlen=WINDOW)
         self._lengths: deque[float] = deque(maxlen=WINDOW)
         self._successes: deque[bool] = deque(maxlen=WINDOW)
@@ -83,7 +109,7 @@ class TrainingRecorder:
         iteration_s = ended - self._begun
         env_step_s = [end - begin for begin, end in zip(self._marks[::2], self._marks[1::2], strict=True)]
         episodes = self._env.drain_episodes()
-        lengths, returns, _ = episodes.tally.tolist()  # one conversion for all columns: this runs in a timed loop
+        lengths, returns = episodes.tally[:2].tolist()  # one conversion for all columns: this runs in a timed loop
         self._returns.extend(returns)
         self._lengths.extend(lengths)
         if episodes.succeeded is not None:
@@ -95,7 +121,7 @@ class TrainingRecorder:
         event = Iteration(
             t=time.monotonic(),
             index=self.completed,
-            frames=steps * self._env.num_envs,
+            frames=steps * self._env.num_envs * self._world_size,
             iteration_s=iteration_s,
             collection_s=iteration_s - self._learning_s,
             learning_s=self._learning_s,
@@ -112,13 +138,20 @@ class TrainingRecorder:
         self._learning_s = self._update_begun = 0.0
         self._hook_s = time.perf_counter() - ended
         self._after(self.completed)
-        if self._early_stop is not None and self._early_stop.reached:
+        if self._must_stop():
             raise StopTraining
         self._begun = time.perf_counter()
 
+    def _must_stop(self) -> bool:
+        """Whether this iteration was the last. Of several ranks, none may go on and wait for one that stopped."""
+        learned = self._early_stop is not None and self._early_stop.reached
+        if self.ranks is None:
+            return learned
+        return self.ranks.any(self._link.stop_requested or (learned and self.ranks.rank == 0))
+
 
 def timed_step(
-    step: Callable[[torch.Tensor], TorchEnvState], link: ParentLink, marks: list[float]
+    step: Callable[[torch.Tensor], TorchEnvState], link: Asked, marks: list[float]
 ) -> Callable[[torch.Tensor], TorchEnvState]:
     """Wrap a step so that it leaves when it began and ended in `marks` [s, `time.perf_counter`].
 
@@ -138,7 +171,7 @@ def timed_step(
     return env_step
 
 
-def _cost_per_step(link: ParentLink, calls: int = 2000) -> float:
+def _cost_per_step(link: Asked, calls: int = 2000) -> float:
     """Seconds a timed step costs beyond the step itself, measured on one that does nothing."""
     wrapped = timed_step(lambda actions: None, link, [])  # type: ignore[arg-type,return-value]
     actions = torch.empty(0)

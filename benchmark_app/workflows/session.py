@@ -36,6 +36,7 @@ class Session:
         journal: Where events go.
         link: The pipe to the supervisor; `stop_requested` is looked at before every step.
         part: Which of the workflow's worker processes this is, "" where it has but one.
+        rank: Which of the processes that train one policy this is; 0 where there is but one.
         checkpoint: Policy to play, or training to continue; None elsewhere.
         directory: The run directory.
         checkpoint_dir: Folder for checkpoints.
@@ -55,6 +56,7 @@ class Session:
         self.journal = journal
         self.link = link
         self.part: str = spec["part"]
+        self.rank: int = spec["rank"]
         self.directory = Path(spec["directory"])
         self.checkpoint = None if spec["checkpoint"] is None else Path(spec["checkpoint"])
         self.checkpoint_dir = Path(spec["checkpoints"])
@@ -63,6 +65,20 @@ class Session:
         self._phases = StartupPhases(journal, spawned_at, top_n)
         self._env: TorchEnv | None = None
         self._adapter: Adapter | None = None
+
+    @property
+    def seed(self) -> int:
+        """Seed of this process: the run's, of another rank one of its own, so that no two play the same episodes."""
+        from benchmark_app.envs.episodes import stream_seed
+
+        seed = self.settings.seed
+        return stream_seed(f"rank {self.rank}", seed) if self.rank else seed
+
+    @property
+    def world_size(self) -> int:
+        """Processes that train one policy; 1 in every workflow but training."""
+        count: int = self._spec["settings"]["distributed"]["nproc"]
+        return count if self._spec["workflow"] == "training" else 1
 
     def read_settings(self) -> Settings:
         """Read the settings. `open` does, too; this is for a workflow that opens no environment."""
@@ -89,6 +105,14 @@ class Session:
 
             name = plain["physics"]["name"]
             device, reason = devices.resolve_device(plain["device"], name)
+            world_size = self.world_size
+            if world_size > 1 and device != "cpu":
+                device, reason = devices.resolve_device(f"cuda:{self.rank}", name)
+            elif world_size > 1 and self._needs_cuda(plain):
+                raise RefusedError(
+                    f"distributed.nproc={world_size}: {plain['framework']['name']} needs a CUDA device for each rank"
+                    f"{f' ({reason})' if reason else ''}; set distributed.nproc=1"
+                )
             learns = {"training", "play"} & set(plain["workflow"]["steps"])
             if learns and plain["agent"]["precision"] == "mixed" and device == "cpu":
                 raise RefusedError(
@@ -101,7 +125,7 @@ class Session:
             if with_framework:
                 from benchmark_app.frameworks.registry import load_adapter
 
-                self._adapter = load_adapter(plain["framework"]["module"])
+                self._adapter = load_adapter(plain["framework"]["module"], world_size)
         with self._phases.phase("task_config"):
             from benchmark_app.checkpoint_card import require_names
 
@@ -133,7 +157,7 @@ class Session:
         with self._phases.phase("first_step"), cache.repairing():
             import torch
 
-            env.seed(settings.seed)
+            env.seed(self.seed)
             env.reset()
             env.step(torch.zeros((settings.num_envs, *env.action_space.shape), device=device))
         extra: dict[str, Any] = {
@@ -155,10 +179,18 @@ class Session:
         gc.freeze()
         gc.enable()
         # The first step belonged to start-up: what is measured begins from a fresh, seeded environment.
-        env.seed(settings.seed)
+        env.seed(self.seed)
         env.reset()
         env.drain_episodes()
         return env
+
+    @staticmethod
+    def _needs_cuda(plain: dict[str, Any]) -> bool:
+        """Whether the library's ranks can only meet on CUDA; where no device was named, the parent could not know."""
+        from benchmark_app.frameworks.registry import load_translation
+
+        translation = load_translation(plain["framework"]["module"])
+        return translation.DISTRIBUTED[plain["agent"]["algorithm"]] == "cuda"
 
     @property
     def adapter(self) -> Adapter:

@@ -17,6 +17,7 @@ from benchmark_app.journal.events import CheckpointSaved, Finished, LoopStarted
 from . import RefusedError
 from .counts import LiveCounts
 from .early_stop import EarlyStop
+from .ranks import Ranks
 from .recorder import TrainingRecorder
 from .session import Session
 
@@ -44,11 +45,13 @@ def run(session: Session) -> None:
         if interval and completed < budget and completed % interval == 0:
             _save(session, env, learner, f"iteration_{done + completed}", done + completed)
 
-    recorder = TrainingRecorder(env, session.journal, session.link, early_stop, after)
+    recorder = TrainingRecorder(env, session.journal, session.link, early_stop, after, session.world_size)
     learner = _build(session, env, recorder, budget)
+    if session.world_size > 1:
+        recorder.ranks = Ranks(session.rank)
     live = LiveCounts(learner)
     session.settle()
-    frames = settings.num_envs * settings.agent.rollout
+    frames = settings.num_envs * session.world_size * settings.agent.rollout
     warmup = settings.training.warmup_iterations
     session.journal.append(LoopStarted(t=time.monotonic(), steps_per_iteration=frames, warmup_iterations=warmup))
     try:
@@ -74,7 +77,8 @@ def _build(session: Session, env: TorchEnv, recorder: TrainingRecorder, budget: 
         agent=settings.agent,
         config=session.native_config,
         iterations=budget,
-        seed=settings.seed,
+        seed=session.seed,
+        world_size=session.world_size,
         log_dir=session.log_dir,
         resume=resume,
     )
@@ -92,6 +96,8 @@ def _build(session: Session, env: TorchEnv, recorder: TrainingRecorder, budget: 
 
 
 def _save(session: Session, env: TorchEnv, learner: Learner, stem: str, iteration: int) -> None:
+    if session.rank:
+        return  # all ranks hold the same policy
     path: Path = learner.save(session.checkpoint_dir / stem)
     write_card(path, session.settings, env, iteration)
     session.journal.append(CheckpointSaved(t=time.monotonic(), path=str(path), iteration=iteration))

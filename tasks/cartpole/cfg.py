@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from benchmark_app.envs.cfg import EnvCfg
+from benchmark_app.envs.declaration import TaskDeclaration
+
+from .declaration import DECLARATION
 
 
 @dataclass(kw_only=True)
@@ -30,6 +33,8 @@ class CartpoleCfg(EnvCfg):
         reward_cart_velocity: Weight of the cart's speed [1/m].
         reward_pole_velocity: Weight of the pole's speed [1/rad].
     """
+
+    declaration: ClassVar[TaskDeclaration] = DECLARATION
 
     name: str = "cartpole"
     module: str = "benchmark_app.tasks.cartpole"
@@ -79,16 +84,12 @@ class CartpoleCfg(EnvCfg):
         return found
 
     def conventions(self) -> dict[str, Any]:
-        """What numbers of this task mean, and where they differ from Isaac Lab's."""
+        """What the numbers of this task mean."""
         limit = self.max_pole_angle
         ends = f"|cart position| > {self.max_cart_position} m" + (
             "" if limit is None else f" or |pole angle| > {limit} rad"
         )
-        return {
-            "control_rate_hz": round(1.0 / self.control_dt, 6),
-            "physics_dt_s": self.physics_dt,
-            "decimation": self.decimation,
-            "episode_steps": self.max_episode_steps,
+        return super().conventions() | {
             "observations": {
                 "policy": [
                     {"name": "pole_angle", "unit": "rad", "meaning": "hinge position, 0 upright, positive towards +x"},
@@ -105,11 +106,6 @@ class CartpoleCfg(EnvCfg):
                 }
             ],
             "terminates": ends,
-            "success": "reached the time limit without terminating",
             "pole_angle_range": "[-pi, pi), wrapped" if limit is None else "unwrapped",
-            "differs_from": {
-                "Isaac Lab 3.0.0 Isaac-Cartpole-Direct-v0": "terminates on cart position only; this task also beyond "
-                "a pole angle of pi/2, so that success means balancing. task.max_pole_angle=null restores the other "
-                "rule, with the angle wrapped to [-pi, pi) in observation and reward. The model is our own."
-            },
+            "differs_from": {"Isaac Lab 3.0.0 Isaac-Cartpole-Direct-v0": " ".join(DECLARATION.differs)},
         }

@@ -15,8 +15,9 @@ from benchmark_app.physics.scene import SceneSpec
 
 from . import kernels
 from .cfg import CartpoleCfg
+from .declaration import DECLARATION
 
-JOINTS = ("slider", "hinge")
+JOINTS = tuple(joint.name for joint in DECLARATION.joints)
 
 
 class CartpoleEnv(TorchEnv):
@@ -29,6 +30,8 @@ class CartpoleEnv(TorchEnv):
     num_actions = 1
     obs_groups_spec: ClassVar = {"policy": 4}
     num_reset_randoms = 4
+    reward_terms = tuple(DECLARATION.reward_terms)
+    metrics = tuple(DECLARATION.metrics)
     recordable = True
 
     def __init__(
@@ -89,6 +92,7 @@ class CartpoleEnv(TorchEnv):
             cfg.reward_pole_angle,
             cfg.reward_cart_velocity,
             cfg.reward_pole_velocity,
+            self.terms,
             state.reward,
             state.terminated,
         )
@@ -103,3 +107,8 @@ class CartpoleEnv(TorchEnv):
     def episode_success(self, state: TorchEnvState, env_ids: torch.Tensor) -> torch.Tensor:
         """The time limit was reached."""
         return state.truncated.index_select(0, env_ids)
+
+    def episode_metrics(self, state: TorchEnvState, env_ids: torch.Tensor) -> torch.Tensor:
+        """How far the pole is from upright [rad], and the cart from the middle [m]."""
+        now = state.obs["policy"].index_select(0, env_ids)
+        return torch.stack((now[:, 0], now[:, 2])).abs_()

@@ -59,17 +59,21 @@ def judge(  # type: ignore[no-untyped-def]
     pole_angle: wp.float32,
     cart_velocity: wp.float32,
     pole_velocity: wp.float32,
+    terms: wp.array2d[wp.float32],
     reward: wp.array[wp.float32],
     terminated: wp.array[wp.bool],
 ):
-    """Termination, and the reward: per second, times the control step."""
+    """Termination, and the reward's terms: per second, times the control step."""
     row = wp.tid()
     angle = policy[row, 0]
-    terminated[row] = wp.abs(policy[row, 2]) > max_cart_position or wp.abs(angle) > max_pole_angle
-    rate = wp.where(terminated[row], on_termination, alive)
-    rate += pole_angle * angle * angle
-    rate += cart_velocity * wp.abs(policy[row, 3]) + pole_velocity * wp.abs(policy[row, 1])
-    reward[row] = rate * dt
+    over = wp.abs(policy[row, 2]) > max_cart_position or wp.abs(angle) > max_pole_angle
+    terminated[row] = over
+    terms[row, 0] = wp.where(over, 0.0, alive * dt)
+    terms[row, 1] = wp.where(over, on_termination * dt, 0.0)
+    terms[row, 2] = pole_angle * angle * angle * dt
+    terms[row, 3] = cart_velocity * wp.abs(policy[row, 3]) * dt
+    terms[row, 4] = pole_velocity * wp.abs(policy[row, 1]) * dt
+    reward[row] = terms[row, 0] + terms[row, 1] + terms[row, 2] + terms[row, 3] + terms[row, 4]
 
 
 @wp.kernel(enable_backward=False)  # type: ignore[untyped-decorator]

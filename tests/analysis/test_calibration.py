@@ -1,4 +1,7 @@
-"""How often verdicts are wrong, counted on runs whose truth is known. All seeds are kept; none was chosen."""
+"""How often verdicts are wrong, counted on runs whose truth is known. All seeds are kept; none was chosen.
+
+One noise model of each kind is counted with the other tests, the rest by `make test-slow`.
+"""
 
 from collections import Counter
 
@@ -6,9 +9,11 @@ import numpy as np
 import pytest
 
 from benchmark_app.analysis.verdict import Question, judge
-from tests.analysis.noise import MODELS, normal
+from tests.analysis.noise import MODELS, heavy_tails, normal, two_states, wandering_pairs
 
 COMPARISONS = 2000
+ALWAYS = (normal, heavy_tails, two_states, wandering_pairs)
+STUDIED = [model if model in ALWAYS else pytest.param(model, marks=pytest.mark.slow) for model in MODELS]
 
 
 def ask(base, new, design, direction="lower"):
@@ -24,7 +29,7 @@ def verdicts(make):
     return found
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+@pytest.mark.parametrize("model", STUDIED, ids=lambda model: model.__name__)
 def test_the_same_code_is_called_a_regression_at_most_once_in_a_hundred(model):
     found = verdicts(lambda rng: ask(*model(rng, *rng.integers(3, 11, 2))))
     assert found["regressed"] <= COMPARISONS / 100
@@ -64,6 +69,7 @@ def test_a_slowdown_of_ten_percent_is_found_with_6_pairs_and_a_drift_that_hides_
     assert verdicts(pairs)["regressed"] >= 0.95 * COMPARISONS
 
 
+@pytest.mark.slow
 def test_one_slower_group_of_metrics_is_found_among_many_that_did_not_change():
     """8 of 16 metrics follow the speed of a step."""
     found = 0

@@ -24,6 +24,7 @@ VARIANTS = {
     "num_envs": {"run": {"num_envs": 128}},
     "budget": {"run": {"max_iterations": 7}},
     "resumed": {"extra": {"resumed_iterations": 3}},
+    "ranks": {"extra": {"world_size": 2}},
     "device_kind": {"extra": {"device": "cuda:0"}},
     "threads": {"extra": {"threads": 2}},
     "numerics": {"extra": {"cudnn_tf32": True}},
@@ -33,6 +34,7 @@ VARIANTS = {
     "host": {"hardware": Hardware("other", [], "AMD EPYC", 2, 24.0)},
     "synthetic": {"extra": {"synthetic": True}},
     "perturbed": {"extra": {"perturbed": "worker.debug"}},
+    "oversubscribed": {"extra": {"oversubscribed": True}},
 }
 
 

@@ -237,7 +237,8 @@ def test_play_judges_finished_episodes() -> None:
     assert bundle.success_rate == pytest.approx(2 / 3)
     extra = extra_of(bundle)
     assert (extra["n_episodes"], extra["n_success"]) == (3, 2)
-    assert (extra["success_ci95_low"], extra["success_ci95_high"]) == wilson_interval(2, 3)
+    interval = [100 * bound for bound in wilson_interval(2, 3)]
+    assert [extra["pc_success_ci95_low"], extra["pc_success_ci95_high"]] == interval
     assert bundle.checkpoint_path == "checkpoints/model_4.pt"
     assert bundle.run.framework == "rsl_rl"
 

@@ -1,6 +1,7 @@
 """Motion without contacts: free fall, projectile, pendulum, momentum and energy against the closed form."""
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ STARTS = np.array(
 )
 
 
+@lru_cache(maxsize=8)  # momentum and energy are of one flight, and some engines take a long time for it
 def thrown(engine, robot, dt, gravity=(0.0, 0.0, -GRAVITY), seconds=0.5):
     sim = engine.open(robot, dt=dt, num_envs=len(STARTS), gravity=gravity)
     sim.place(root_pose=THROWN, root_vel=STARTS, joint_pos=0.3, joint_vel=np.array([[0.0], [0.0], [-1.3]]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -12,6 +11,13 @@ import pytest
 import torch
 import yaml
 
+from benchmark_app.check.contract import (
+    RULES,
+    an_exported_state_continues,
+    resetting_rows_leaves_the_others_alone,
+    same_seed_same_run,
+)
+from benchmark_app.check.walk import shortened
 from benchmark_app.envs.make import make_env
 from benchmark_app.physics.availability import missing
 from benchmark_app.physics.base import SimBackend
@@ -20,10 +26,17 @@ from benchmark_app.settings import task_cfg_class
 from tests.conftest import ROOT
 
 from . import contact_task
-from .rules import RULES, an_exported_state_continues
 
 EPISODE_STEPS = 60
 """Enough for a cartpole to fall by itself, and short of most episodes' end."""
+WHOLE = ("in_contact", "floating", "cartpole")
+"""Tasks that keep every rule in every run of the tests; `make test-tasks` does the same for all others."""
+QUICK = {
+    "newton_mjwarp": (same_seed_same_run, resetting_rows_leaves_the_others_alone, an_exported_state_continues),
+    "ovphysx": (same_seed_same_run, an_exported_state_continues),
+    "newton_kamino": (same_seed_same_run,),
+}
+"""What the others keep in every run: where a task's own buffers and random numbers show, and little is built."""
 
 
 def tasks() -> dict[str, Any]:
@@ -32,21 +45,24 @@ def tasks() -> dict[str, Any]:
     for path in sorted((ROOT / "conf" / "task").glob("*.yaml")):
         settings = yaml.safe_load(path.read_text())
         cfg = task_cfg_class(settings["module"])(**settings)
-        found[path.stem] = replace(cfg, episode_length_s=EPISODE_STEPS * cfg.control_dt)
+        found[path.stem] = shortened(cfg, EPISODE_STEPS)
     return found
 
 
 TASKS = tasks()
 
 
-def places() -> Iterator[Any]:
-    """Every task, engine and device, to be skipped where they cannot run."""
-    for task in TASKS:
-        for physics in ENGINES:
+def cases() -> Iterator[Any]:
+    """Every rule, task, engine and device, to be skipped where they cannot run."""
+    for task, cfg in TASKS.items():
+        declared = ENGINES if cfg.declaration is None else cfg.declaration.engines
+        for physics, device in [(name, kind) for name in declared for kind in ENGINES[name].capabilities.devices]:
             marks = [pytest.mark.ovphysx] if physics == "ovphysx" else []
-            for device in ENGINES[physics].capabilities.devices:
-                gpu = [pytest.mark.gpu] if device == "cuda" else []
-                yield pytest.param(task, physics, device, id=f"{task}-{physics}-{device}", marks=[*gpu, *marks])
+            marks += [pytest.mark.gpu] if device == "cuda" else []
+            for rule in RULES:
+                slow = [] if task in WHOLE or rule in QUICK.get(physics, ()) else [pytest.mark.tasks]
+                name = f"{task}-{physics}-{device}-{rule.__name__}"
+                yield pytest.param(rule, task, physics, device, id=name, marks=[*marks, *slow])
 
 
 @functools.cache
@@ -65,8 +81,7 @@ def unsuitable(task: str, physics: str, device: str) -> str:
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
-@pytest.mark.parametrize(("task", "physics", "device"), list(places()))
+@pytest.mark.parametrize(("rule", "task", "physics", "device"), list(cases()))
 def test_every_task_keeps_every_rule_on_every_engine(rule, task, physics, device):
     if reason := unsuitable(task, physics, device):
         pytest.skip(reason)

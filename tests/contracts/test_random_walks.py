@@ -11,10 +11,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmark_app.check.traces import drained
 from tests.doubles.broken_envs import Sound
 
 from .reference import Reference, Shown
-from .traces import drained
 
 COMMANDS = 40
 ROWS = st.integers(1, 4)

@@ -6,9 +6,8 @@ from unittest import SkipTest
 
 import pytest
 
+from benchmark_app.check.contract import RULES
 from tests.doubles.broken_envs import BROKEN, DeclaresItsNoise, DeclaresItsSnapshotApproximate, Sound
-
-from .rules import RULES
 
 
 def broken_rules(env_class):

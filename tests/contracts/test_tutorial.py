@@ -10,9 +10,8 @@ import sys
 
 import pytest
 
+from benchmark_app.check.contract import RULES
 from tests.conftest import ROOT
-
-from .rules import RULES
 
 PAGE = (ROOT / "docs" / "tutorial_pendulum.md").read_text()
 FILES = dict(re.findall(r"^`(my_tasks/\S+)`\n\n```\w+\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
@@ -69,7 +68,7 @@ def test_the_pendulum_trains_from_the_command_line(app):
     training, play = app.bundle("training"), app.bundle("play")
     for bundle in (training, play):
         assert bundle.run.status == "completed"
-        assert bundle.run.task == "Pendulum-SwingUp-v0"
+        assert bundle.run.task == "My-Pendulum-v0"
     assert training.extra["episodes_finished"] > 0
     assert play.extra["n_episodes"] == 8
     app.assert_clean()

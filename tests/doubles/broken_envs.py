@@ -1,6 +1,6 @@
 """Environments that break the contract, one rule each, and are sound in everything else.
 
-`BROKEN` names them by the rule of `tests/contracts/rules.py` that must catch them, and no other rule may.
+`BROKEN` names them by the rule of `benchmark_app/check/contract.py` that must catch them, and no other rule may.
 """
 
 from __future__ import annotations

@@ -3,7 +3,9 @@
 It stands in for the real one in process, sweep and kill tests through `worker.program`, which marks its bundles
 synthetic. `SYNTHETIC` in the environment says what goes wrong, as comma-separated `what@iteration`:
 raise, os_exit, kill (itself), hang (ignore stop requests), spawn (leave a child process behind), bulk (write more than
-a small disk holds), say (print `SYNTHETIC_SAYS`, as an engine's native code would). Iteration -1 is before the first.
+a small disk holds), hog (hold 400 MiB of memory from then on), say (print `SYNTHETIC_SAYS`, as an engine's native code
+would), env (write down its environment), kill_supervisor (and with it the launcher's process). Iteration -1 is before
+the first. `what@iteration:seed=3` does so only in the run with that setting.
 `SYNTHETIC_PART` is the one part of a workflow in which it does, where there are several;
 `SYNTHETIC_STEP_S` is the pretended seconds per iteration.
 """
@@ -35,13 +37,17 @@ from benchmark_app.journal.events import (
 )
 from benchmark_app.parent_link import ParentLink
 
+HELD = []
+
 
 def misbehave(iteration, spec):
     if os.environ.get("SYNTHETIC_PART", spec["part"]) != spec["part"]:
         return
     for fault in filter(None, os.environ.get("SYNTHETIC", "").split(",")):
+        fault, _, whose = fault.partition(":")
         what, _, when = fault.partition("@")
-        if int(when or 0) != iteration:
+        setting, _, value = whose.partition("=")
+        if int(when or 0) != iteration or (whose and str(spec["settings"][setting]) != value):
             continue
         if what == "raise":
             raise RuntimeError("the synthetic task failed")
@@ -49,6 +55,11 @@ def misbehave(iteration, spec):
             os._exit(0)
         if what == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
+        if what == "env":
+            (Path(spec["logs"]) / "environment.json").write_text(json.dumps(dict(os.environ)))
+        if what == "kill_supervisor":
+            os.kill(os.getppid(), signal.SIGKILL)
+            time.sleep(3600)  # until the link notices
         if what == "hang":
             time.sleep(3600)
         if what == "spawn":
@@ -56,10 +67,26 @@ def misbehave(iteration, spec):
             Path(spec["journal"]).with_suffix(".child").write_text(str(child.pid))
         if what == "say":
             ctypes.CDLL(None).printf(b"%s", os.environ["SYNTHETIC_SAYS"].encode())
+        if what == "hog":
+            HELD.append(b"\1" * (400 * 2**20))
         if what == "bulk":
             with open(Path(spec["logs"]) / "bulk", "wb") as file:
                 while True:
                     file.write(b"x" * 65536)
+
+
+def iterations_done(spec):
+    """Iterations behind the checkpoint a training continues."""
+    card = Path(f"{spec['checkpoint']}.json")
+    return json.loads(card.read_text())["iteration"] if spec["workflow"] == "training" and card.is_file() else 0
+
+
+def save(spec, journal, iteration, stem=None):
+    settings, path = spec["settings"], Path(spec["checkpoints"]) / f"{stem or f'iteration_{iteration}'}.txt"
+    path.write_text("synthetic")
+    card = {"framework": settings["framework"]["name"], "task": settings["task"]["name"], "iteration": iteration}
+    path.with_name(path.name + ".json").write_text(json.dumps(card))
+    journal.append(CheckpointSaved(t=time.monotonic(), path=str(path), iteration=iteration))
 
 
 def work(spec, journal, link, spawned_at):
@@ -77,8 +104,9 @@ def work(spec, journal, link, spawned_at):
     misbehave(-1, spec)
     envs, pause = settings["num_envs"], float(os.environ.get("SYNTHETIC_STEP_S", "0.01"))
     rollout = settings["agent"]["rollout"] if workflow == "training" else 1
+    done, interval = iterations_done(spec), settings["training"]["checkpoint_interval"]
     total = {
-        "training": settings["agent"]["iterations"],
+        "training": settings["agent"]["iterations"] - done,
         "runtime": 20,
         "play": settings["play"]["episodes"],
         "startup": 0,
@@ -90,13 +118,14 @@ def work(spec, journal, link, spawned_at):
         facts = {"joints": [], "links": [], "gravity": [0.0, 0.0, -9.81], "physics_dt": settings["task"]["physics_dt"]}
         told = {"engine": settings["physics"]["name"], "version": "0", "settings": {}, "facts": facts}
         journal.append(EngineFacts(t=time.monotonic(), part=spec["part"], **told))
-    outcome = "budget"
+    outcome, reached = "budget", 0
     for index in range(total):
         if link.stop_requested:
             outcome = "stopped"
             break
         misbehave(index, spec)
         time.sleep(pause)
+        reached = index + 1
         now = time.monotonic()
         if workflow == "training":
             journal.append(
@@ -120,10 +149,10 @@ def work(spec, journal, link, spawned_at):
             journal.append(Steps(t=now, first_index=index, step_s=[pause], env_step_s=[pause / 2], frames=frames))
         if workflow == "play":
             journal.append(Episode(t=now, index=index, reward=1.0, length=3, success=index % 2 == 0))
+        if workflow == "training" and interval and (index + 1) % interval == 0:
+            save(spec, journal, done + index + 1)
     if workflow == "training":
-        path = Path(spec["checkpoints"]) / "policy.txt"
-        path.write_text("synthetic")
-        journal.append(CheckpointSaved(t=time.monotonic(), path=str(path), iteration=total))
+        save(spec, journal, done + reached, "policy")
     if spec["part"] == "compare" and outcome == "budget":
         values = {
             "control_dt_s": 0.02,

@@ -99,7 +99,7 @@ def test_an_exported_state_is_plain_and_survives_torch_save(make, tmp_path):
     env = make()
     env.init_state()
     exported = env.export_training_state()
-    assert exported["version"] == 1
+    assert exported["version"] == 2
     assert exported["num_envs"] == env.num_envs
     assert exported["autoreset"] is True
     before = copy.deepcopy(exported)
@@ -176,7 +176,7 @@ def changed(section=None, **changes):
     ("change", "error", "said"),
     [
         (lambda state: list(state), TypeError, "training state: expected a mapping, got list"),
-        (changed(version=2), ValueError, "version=2: expected 1"),
+        (changed(version=1), ValueError, "version=1: expected 2"),
         (changed(version=True), TypeError, "version: expected int, got True"),
         (changed(version=None), TypeError, "version: expected int, got None"),
         (changed(num_envs=3), ValueError, "num_envs=3: expected 4"),

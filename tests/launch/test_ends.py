@@ -4,6 +4,7 @@ The worker is synthetic; `test_real_ends.py` repeats the essential cases on a re
 """
 
 import fcntl
+import json
 import os
 import pty
 import signal
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from benchmark_app.journal import read_journal
+from benchmark_app.launch.recover import rebuild
 from tests.conftest import alive_in
 
 QUICK = ("agent.iterations=3", "workflow=training")
@@ -44,6 +46,13 @@ def journal_iterations(app, workflow="training"):
     return sum(event.kind in ("iteration", "steps") for event in events)
 
 
+def assert_episodes_of(bundle, app):
+    """The rows beside the bundle are the episodes it counts."""
+    rows = [json.loads(line) for line in (app.run_dir / "episodes.jsonl").read_text().splitlines()]
+    assert [row["index"] for row in rows] == list(range(bundle.extra["n_episodes"]))
+    assert len(rows) > 0
+
+
 @pytest.mark.parametrize("workflow", ["training", "play"])
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_to_the_application_leaves_an_interrupted_bundle(app, workflow, number, status):
@@ -58,6 +67,8 @@ def test_a_signal_to_the_application_leaves_an_interrupted_bundle(app, workflow,
     assert bundle.runtime.iterations_completed == journal_iterations(app, workflow) >= 6
     if workflow == "training":
         assert bundle.checkpoint_path is not None  # the policy of that moment was saved
+    else:
+        assert_episodes_of(bundle, app)
     app.assert_clean()
 
 
@@ -118,6 +129,12 @@ def test_sigkill_to_the_worker_is_a_crash(app, workflow):
     assert bundle.runtime.iterations_completed == journal_iterations(app, workflow)
     assert "SIGKILL" in out
     assert f"{workflow}.log" in out
+    if workflow == "play":
+        assert_episodes_of(bundle, app)
+        (app.run_dir / "episodes.jsonl").unlink()
+        rebuild(app.run_dir)
+        assert_episodes_of(bundle, app)
+        assert "no score" in out
     app.assert_clean()
 
 

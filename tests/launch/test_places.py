@@ -211,16 +211,6 @@ def test_presets_name_the_choices_without_a_typed_field_and_no_other(app, tmp_pa
     assert "gamma: 0.5" in (app.run_dir / ".hydra" / "config.yaml").read_text()
 
 
-def test_a_sweep_runs_every_combination_and_reports_the_worst_status(app):
-    process = app.synthetic("-m", "agent.iterations=3", "workflow=training", "seed=1,2", "num_envs=0,4", run_dir=False)
-    _, err = process.communicate(timeout=60)
-    bundles = sorted(app.folder.glob("outputs/*/*/*/training.json"))
-    assert process.returncode == 2
-    assert err.count("num_envs=0: must be at least 1") == 2
-    assert len(bundles) == 2
-    assert {json.loads(path.read_text())["run"]["seed"] for path in bundles} == {1, 2}
-
-
 def test_a_worker_in_another_interpreter_is_used(app, tmp_path):
     other = tmp_path / "python"
     other.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')

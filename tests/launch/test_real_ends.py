@@ -31,10 +31,14 @@ def start(app, workflow, policy, broken, *arguments):
     return app.start(f"workflow={workflow}", *SMALL, *chosen, *arguments, env={**BROKEN, "BROKEN": broken})
 
 
-@pytest.mark.parametrize("workflow", ["training", "play"])
 @pytest.mark.parametrize(
-    ("broken", "reason"),
-    [("raise", "the task is broken"), ("os_exit", "status 0"), ("nan", "control not finite")],
+    ("workflow", "broken", "reason"),
+    [
+        ("training", "raise", "the task is broken"),
+        ("training", "os_exit", "status 0"),
+        ("training", "nan", "control not finite"),
+        ("play", "nan", "control not finite"),  # what else ends a worker ends it in play as in training
+    ],
 )
 def test_a_task_that_fails_is_a_crash_with_the_real_iterations(app, workflow, policy, broken, reason):
     process = start(app, workflow, policy, f"{broken}@{THIRD_ITERATION}")

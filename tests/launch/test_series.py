@@ -1,11 +1,15 @@
 """Our own TensorBoard series: one set of tags, one point per iteration, whatever the library."""
 
+import io
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from benchmark_app.journal.events import Iteration
+from benchmark_app.launch.records import record
 from benchmark_app.launch.series import SeriesWriter
 
 TAGS = {
@@ -37,6 +41,25 @@ def test_one_point_per_iteration_and_tag(tmp_path: Path) -> None:
     assert [(point.step, point.value) for point in log.Scalars("learning/return")] == [(768, 2.5), (832, 3.0)]
     assert [point.value for point in log.Scalars("speed/total_fps")] == [128.0] * 3
     assert [point.value for point in log.Scalars("speed/collection_fps")] == [320.0] * 3
+
+
+def test_records_are_those_of_tensorboards_own_writer() -> None:
+    from tensorboard.summary.writer.record_writer import RecordWriter
+
+    for data in (b"", b"123456789", bytes(range(256)) * 5):
+        theirs = io.BytesIO()
+        RecordWriter(theirs).write(data)
+        assert record(data) == theirs.getvalue()
+
+
+def test_a_training_does_not_import_all_of_tensorboard_for_its_curves() -> None:
+    code = (
+        "import sys; from pathlib import Path; from benchmark_app.launch.series import SeriesWriter\n"
+        "SeriesWriter(Path('.')).load()\n"
+        "print({'numpy', 'boto3', 'tensorboard.summary'} & sys.modules.keys())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
 
 
 def test_nothing_is_written_where_nothing_is_learned(tmp_path: Path) -> None:

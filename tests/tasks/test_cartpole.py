@@ -103,9 +103,10 @@ def test_conventions_say_what_the_task_does_and_where_it_differs():
     assert names == ["pole_angle", "pole_velocity", "cart_position", "cart_velocity"]
     assert [entry["unit"] for entry in ours["observations"]["policy"]] == ["rad", "rad/s", "m", "m/s"]
     assert [entry["name"] for entry in ours["actions"]] == ["cart_force"]
+    assert (ours["robot_type"], ours["controller"], ours["semantics"]) == ("cartpole", "effort", "cartpole-effort-v1")
     assert "pole angle" in ours["terminates"]
     assert "pole angle" not in theirs["terminates"]
-    assert "cart position only" in str(ours["differs_from"])
+    assert "cart's position only" in str(ours["differs_from"])
 
 
 @pytest.mark.engine
@@ -142,7 +143,9 @@ def test_the_reward_of_a_state_computed_by_hand():
     env = put(make(), pole_angle=0.2, pole_velocity=1.5, cart_position=0.5, cart_velocity=-2.0)
     state = act(env, 0.1, 0.1)
     angle, spin, _, speed = state.obs["policy"][0].tolist()
-    assert state.reward[0] == pytest.approx(DT * (1.0 - angle**2 - 0.01 * abs(speed) - 0.005 * abs(spin)), rel=1e-5)
+    expected = [DT * term for term in (1.0, 0.0, -(angle**2), -0.01 * abs(speed), -0.005 * abs(spin))]
+    assert env.terms[0].tolist() == pytest.approx(expected, rel=1e-5)
+    assert state.reward[0] == pytest.approx(sum(expected), rel=1e-5)
 
 
 @pytest.mark.engine
@@ -150,7 +153,20 @@ def test_terminating_costs_two_per_second_in_place_of_earning_one():
     env = put(make(), cart_position=3.2)
     state = act(env, 0.0, 0.0)
     assert state.terminated.all()
+    assert env.terms[0, :2].tolist() == pytest.approx([0.0, -2.0 * DT])
     assert state.reward[0] == pytest.approx(-2.0 * DT, rel=1e-3)
+
+
+@pytest.mark.engine
+def test_the_metrics_are_the_distances_of_the_last_state():
+    env = put(make(1, episode_length_s=2 * DT), pole_angle=-0.2, cart_position=-0.5)
+    env.set_reporting(True)
+    for _ in range(2):
+        state = act(env, 0.0)
+    angle, _, position, _ = state.final_observation["policy"][0].tolist()
+    found = {name: float(values[0]) for name, values in env.drain_episodes().metrics.items()}
+    assert found == pytest.approx({"final_pole_angle": -angle, "final_cart_distance": -position})
+    assert {name: float(values[0]) for name, values in state.info["metrics"].items()} == found
 
 
 @pytest.mark.engine

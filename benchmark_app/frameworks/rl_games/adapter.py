@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from benchmark_app.frameworks.agent import Agent
 from benchmark_app.frameworks.base import Checkpoint, Learner, Policy, TrainingHooks, TrainingRun
 from benchmark_app.frameworks.mapping import Config
-from benchmark_app.frameworks.registry import single_process
+from benchmark_app.frameworks.registry import ranks_of
 
 from . import ppo, sac
 
@@ -20,7 +20,7 @@ name = "rl_games"
 def build(env: TorchEnv, run: TrainingRun, hooks: TrainingHooks) -> Learner:
     """Build the runner and its agent; see `base.Adapter`."""
     learner = sac.SACLearner if run.agent.algorithm == "sac" else ppo.PPOLearner
-    with single_process():
+    with ranks_of(run.world_size):
         return learner(env, run, hooks)
 
 

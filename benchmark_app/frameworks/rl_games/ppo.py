@@ -75,6 +75,8 @@ class PPOLearner:
             "minibatch_size": env.num_envs * run.agent.rollout // run.agent.minibatches,
             "seq_length": 1,  # of recurrent networks, yet it must divide the samples of any other
         }
+        if run.world_size > 1:
+            decided["multi_gpu"] = True
         self.runner = load_runner(run, vec_env, decided)
         self.agent = _Agent(hooks, run.agent, self.runner.params)
         self.runner.algo_factory.register_builder(self.runner.algo_name, lambda **_: self.agent)
@@ -105,8 +107,9 @@ class PPOLearner:
         return save_atomically(stem.with_name(stem.name + ".pth"), lambda path: torch.save(state, path))
 
     def close(self) -> None:
-        """Close the TensorBoard writer."""
-        self.agent.writer.close()
+        """Close the TensorBoard writer, which rank 0 alone has."""
+        if self.agent.global_rank == 0:
+            self.agent.writer.close()
 
     def mean_actions(self, obs: dict[str, torch.Tensor]) -> torch.Tensor:
         """See `base.Learner`."""
@@ -156,6 +159,10 @@ class _Agent(A2CAgent):  # type: ignore[misc]
         )
         if self.is_adaptive_lr:
             self.scheduler = IdentityScheduler()  # rl_games' own acts one step late, and within other bounds
+        # The last thing before a step: several ranks have their gradients in common by then.
+        clips, self.truncate_grads = bool(params["config"].get("truncate_grads")), False
+        if clips:
+            self.optimizer.register_step_pre_hook(self._clip)
         self._hooks = hooks
         self._exact_bootstrap = agent.timeout_bootstrap == "exact"
         self._normalize_minibatches = agent.normalize_advantage == "minibatch"
@@ -233,10 +240,6 @@ class _Agent(A2CAgent):  # type: ignore[misc]
         self.last_lr = adapted_rate(self.last_lr, mean_divergence(acted, present), self.kl_threshold)
         self.update_lr(self.last_lr)
 
-    def trancate_gradients_and_step(self) -> None:
-        """Clip the gradient of each network by itself, where rl_games clips them as one; then step."""
-        if self.truncate_grads:
-            self.scaler.unscale_(self.optimizer)
-            clip_each((self.actor, self.critic), self.grad_norm)
-        self.scaler.step(self.optimizer)
-        self.scaler.update()
+    def _clip(self, *_: Any) -> None:
+        """Clip the gradient of each network by itself, where rl_games clips them as one."""
+        clip_each((self.actor, self.critic), self.grad_norm)

@@ -17,6 +17,8 @@ from benchmark_app.frameworks.mapping import MIXED_PRECISION, Config, ParameterM
 
 ALGORITHMS = ("ppo", "sac")
 
+DISTRIBUTED: dict[str, str] = {"ppo": "cuda"}
+
 RESERVED = {
     "algo.name": "agent.algorithm",
     "model.name": "agent.algorithm",

@@ -28,7 +28,7 @@ from benchmark_app.frameworks.agent import Agent
 from benchmark_app.frameworks.base import Checkpoint, Policy, TrainingHooks, TrainingRun
 from benchmark_app.frameworks.checkpoints import as_policy, load_actor, read_checkpoint, refusing, save_atomically
 from benchmark_app.frameworks.mapping import Config
-from benchmark_app.frameworks.registry import single_process
+from benchmark_app.frameworks.registry import ranks_of
 from benchmark_app.frameworks.start import seed_everything
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class _Learner:
         critic_group = "critic" if "critic" in env.obs_groups_spec else "policy"
         config["obs_groups"] = {"actor": ["policy"], "critic": [critic_group]}
         vec_env = _VecEnv(env, hooks.env_step, exact=exact)
-        with single_process():
+        with ranks_of(run.world_size):
             self.runner = _Runner(vec_env, config, log_dir=str(run.log_dir), device=str(env.device))
         self.runner.logger.git_status_repos = []
         algorithm = self.runner.alg

@@ -9,6 +9,8 @@ from benchmark_app.frameworks.mapping import MIXED_PRECISION, Config, ParameterM
 
 ALGORITHMS = ("ppo",)
 
+DISTRIBUTED: dict[str, str] = {"ppo": "cuda"}
+
 RESERVED = {
     "num_steps_per_env": "agent.rollout",
     "save_interval": "training.checkpoint_interval",

@@ -14,6 +14,8 @@ from benchmark_app.frameworks.mapping import Config, ParameterMapping, Shortfall
 
 ALGORITHMS = ("ppo", "sac")
 
+DISTRIBUTED: dict[str, str] = {}
+
 RESERVED = {
     "policy": "agent.algorithm",
     "n_steps": "agent.rollout",

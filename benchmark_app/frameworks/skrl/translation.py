@@ -13,6 +13,8 @@ from benchmark_app.frameworks.mapping import MIXED_PRECISION, Config, ParameterM
 
 ALGORITHMS = ("ppo", "sac")
 
+DISTRIBUTED: dict[str, str] = {"ppo": "cuda", "sac": "cuda"}
+
 RESERVED = {
     "agent.rollouts": "agent.rollout",
     "agent.rewards_shaper": "the rewards of the task",

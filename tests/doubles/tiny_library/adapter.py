@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
-from torch import nn
+from torch import distributed, nn
 from torch.distributions import Normal, kl_divergence
 from torch.utils.tensorboard import SummaryWriter
 
@@ -61,6 +61,9 @@ class _Learner:
         self.actor = _Actor(dims["policy"], actions, run.config).to(env.device)
         self.critic = _Network(dims[self.critic_group], 1, run.config).to(env.device)
         draw_weights(run.seed, self.actor, self.critic)
+        self.world_size = run.world_size
+        if self.world_size > 1:
+            self._join_ranks()
         parameters = [*self.actor.parameters(), *self.critic.parameters()]
         self.optimizer = torch.optim.Adam(parameters, lr=self.update["learning_rate"])
         self.optimizers = (self.optimizer,)
@@ -72,6 +75,20 @@ class _Learner:
             self.memory[key] = torch.zeros(*shape, device=env.device)
         self.writer = SummaryWriter(str(run.log_dir))
         self.obs = env.reset()[0]
+
+    def _join_ranks(self) -> None:
+        """Meet the other ranks, and start from rank 0's networks."""
+        distributed.init_process_group("gloo")
+        for network in (self.actor, self.critic):
+            for tensor in network.state_dict().values():
+                distributed.broadcast(tensor, 0)
+
+    def _average(self, value: torch.Tensor) -> torch.Tensor:
+        """The mean of a tensor over all ranks, in place."""
+        if self.world_size > 1:
+            distributed.all_reduce(value)
+            value /= self.world_size
+        return value
 
     def learn(self) -> None:
         """The library's loop: collect, estimate, update, log."""
@@ -142,7 +159,8 @@ class _Learner:
         update, clip, advantages = self.update, self.update["clip"], batch["advantages"]
         noise, values = self.actor.distribution(batch["obs"]), self.critic(batch["critic_obs"]).squeeze(1)
         if update["schedule"] == "adaptive":
-            self._adapt_rate(kl_divergence(Normal(batch["mean"], batch["std"]), noise).sum(1).mean().item())
+            divergence = kl_divergence(Normal(batch["mean"], batch["std"]), noise).sum(1).mean().detach()
+            self._adapt_rate(self._average(divergence).item())
         if update["normalize_advantage"] == "minibatch":
             advantages = _standardised(advantages)
         ratio = (noise.log_prob(batch["actions"]).sum(1) - batch["log_prob"]).exp()
@@ -155,6 +173,9 @@ class _Learner:
         loss = update["value_loss_coef"] * errors.mean() - surrogate - update["entropy_coef"] * entropy
         self.optimizer.zero_grad()
         loss.backward()
+        for network in (self.actor, self.critic):
+            for parameter in network.parameters():
+                self._average(parameter.grad)
         for network in (self.actor, self.critic):
             nn.utils.clip_grad_norm_(network.parameters(), update["max_grad_norm"])
         self.optimizer.step()

@@ -7,6 +7,8 @@ from benchmark_app.frameworks.mapping import Config, MappingQuality, ParameterMa
 
 ALGORITHMS = ("ppo",)
 
+DISTRIBUTED = {"ppo": "any"}
+
 RESERVED = {"horizon": "agent.rollout"}
 
 DIFFERENCES = {"ppo": ("The samples are shuffled anew in every epoch.",)}

@@ -105,8 +105,11 @@ function subtitle(members, all) {
   return [name, describe(members[0], varying(peers, [...CONTENDERS, "task"]))].filter(Boolean).join(" · ");
 }
 
+// What goes without saying.
+const USUAL = { resumed: 0, ranks: 1 };
+
 function phrase(key, title, value) {
-  if (value === null || value === "" || value === false || (key === "resumed" && value === 0)) return "";
+  if (value === null || value === "" || value === false || value === USUAL[key]) return "";
   if (key === "num_envs") return count(value, "environment");
   if (key === "threads") return count(value, "thread");
   if (key === "budget") return `budget ${number(value)}`;

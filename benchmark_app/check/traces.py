@@ -90,7 +90,7 @@ def drained(env: TorchEnv) -> list[tuple[int, int, int, float]]:
 
 def misfits(state: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Exported states that fit no environment like the one this state is of."""
-    yield {**state, "version": 2}
+    yield {**state, "version": state["version"] + 1}
     yield {**state, "num_envs": state["num_envs"] + 1}
     yield {key: value for key, value in state.items() if key != "env"}
     for part in ("env", "backend"):

@@ -4,8 +4,7 @@ A rule is a function of a factory, which makes a new environment of as many rows
 It raises where the environment breaks the rule (AssertionError, or what the environment itself raised) and
 `unittest.SkipTest` where the rule does not concern its engine. Nothing here needs pytest, so that anyone's environment
 can be put through `RULES`; short episodes, of some sixty steps, that end in both ways, make them quick and sharp.
-
-Each rule looks at one thing only: an environment that breaks one of them passes all others, as far as that can be.
+Each looks at one thing only: an environment that breaks one of them passes all others, as far as that can be.
 """
 
 from __future__ import annotations
@@ -13,14 +12,18 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
+from typing import Any
 from unittest import SkipTest
 
 import numpy as np
 import torch
 
 from benchmark_app.envs.torch_env import TorchEnv
+from benchmark_app.envs.training_state import VERSION
 
 from .traces import (
+    Outcome,
     before_a_reset,
     current,
     drained,
@@ -53,7 +56,7 @@ def same_seed_same_run(make: Factory) -> None:
         if not is_exact(one):
             raise SkipTest("the engine does not declare itself deterministic")
         actions = random_actions(one, 2 * limit(one))
-        runs = []
+        runs: list[list[Outcome]] = []
         for env in (one, two):
             env.seed(7)
             env.init_state()
@@ -61,7 +64,7 @@ def same_seed_same_run(make: Factory) -> None:
             env.seed_episodes(7)
             env.reset()
             runs.append(run + record(env, actions))
-        require_same(*runs)
+        require_same(runs[0], runs[1])
 
 
 def resetting_rows_leaves_the_others_alone(make: Factory) -> None:
@@ -187,14 +190,14 @@ def an_exported_state_continues(make: Factory) -> None:
         record(used, actions[1:3])
         state = env.export_training_state()
         require_equal("keys", set(state), {"version", "num_envs", "autoreset", "env", "backend", "task"})
-        require_equal("header", (state["version"], state["num_envs"], state["autoreset"]), (1, ROWS, True))
+        require_equal("header", (state["version"], state["num_envs"], state["autoreset"]), (VERSION, ROWS, True))
         for part in PARTS:
             for name, tensor in state[part].items():
                 assert isinstance(tensor, torch.Tensor), f"{part}.{name} is no tensor"
                 assert tensor.device.type == "cpu", f"{part}.{name} is not on the CPU"
         kept = copy.deepcopy(state)
         for bad in misfits(state):
-            require_refusal(lambda bad=bad: env.import_training_state(bad), (TypeError, ValueError))
+            require_refusal(partial(env.import_training_state, bad), (TypeError, ValueError))
         held, steps = joints(env), current(env)["steps"]
         drained(env)
         wanted = record(env, actions[start:])
@@ -286,6 +289,7 @@ def the_first_state_has_nothing_finished(make: Factory) -> None:
         record(env, random_actions(env, limit(env)))
         env.reset()
         for state in (first, env.state):
+            assert state is not None, "there is no state after a reset"
             for name in ("terminated", "truncated"):
                 assert not getattr(state, name).any(), f"{name} is set in the first state"
             assert not state.reward.any(), "there is a reward before the first step"
@@ -300,7 +304,7 @@ def finished_rows_freeze(make: Factory) -> None:
         env.set_autoreset(False)
         env.init_state()
         ended = torch.zeros(ROWS, dtype=torch.bool, device=env.device)
-        before = outcome(env.state)
+        before = current(env)
         count = 0
         for action in random_actions(env, limit(env) + 5):
             action[ended] = torch.nan  # what a frozen row is told is nobody's business
@@ -357,6 +361,7 @@ def terminal_observations_stand_apart(make: Factory) -> None:
             assert state.final_observation is None, "a final observation though no row ended"
             assert state.final_mask is None, "a final mask though no row ended"
         assert state.final_observation is not None, "no final observation though a row ended"
+        assert state.final_mask is not None, "no final mask though a row ended"
         assert torch.equal(state.final_mask, ended), "final_mask is not the rows that ended"
         rows = ended.nonzero().flatten().tolist()
         require_same([state.final_observation], [terminal.obs], rows, exact=is_exact(env))
@@ -367,9 +372,9 @@ def bad_actions_are_refused(make: Factory) -> None:
     with closing(make(ROWS)) as env:
         env.init_state()
         action = random_actions(env, 1)[0]
-        require_refusal(lambda: env.step(action.cpu().numpy()), (TypeError,), "actions")
-        require_refusal(lambda: env.step(action.double()), (TypeError,), "actions")
-        require_refusal(lambda: env.step(action[:-1]), (ValueError,), "actions")
+        unfit: Any = ((action.cpu().numpy(), TypeError), (action.double(), TypeError), (action[:-1], ValueError))
+        for bad, kind in unfit:
+            require_refusal(partial(env.step, bad), (kind,), "actions")
         action[1, 0] = torch.nan
         require_refusal(lambda: env.step(action), (ValueError,), "actions", "row 1")
 

@@ -1,0 +1,53 @@
+"""The pages in docs/tasks/: generated, complete and up to date."""
+
+import re
+import shlex
+
+import pytest
+
+from benchmark_app.catalogue import describe, find_tasks
+from benchmark_app.catalogue.page import page
+from tests.conftest import ROOT
+
+PAGES = ROOT / "docs" / "tasks"
+HEADINGS = [
+    "What it tests",
+    "Links",
+    "Provenance and licences",
+    "Picture",
+    "Tasks",
+    "Installation",
+    "Evaluation",
+    "Policy inputs and outputs",
+    "Training",
+    "Reference results",
+]
+TASKS = find_tasks()
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_page_is_what_the_task_declares_now(name):
+    written = (PAGES / f"{name}.md").read_text() if (PAGES / f"{name}.md").is_file() else ""
+    assert written == page(describe(TASKS[name])), "type: make task-pages"
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_page_has_every_heading_and_its_picture(name):
+    text = page(describe(TASKS[name]))
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == HEADINGS
+    assert (PAGES / f"{name}.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n", "type: make task-pictures"
+
+
+def test_there_is_no_page_without_a_task():
+    assert {path.stem for path in PAGES.iterdir()} == set(TASKS)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_commands_on_the_page_name_settings_and_verbs_there_are(name):
+    from benchmark_app.cli import VERBS
+
+    text = page(describe(TASKS[name]))
+    commands = [shlex.split(line) for line in re.findall(r"^python -m benchmark_app .*$", text, re.MULTILINE)]
+    assert len(commands) >= 6
+    for _, _, _, first, *_ in commands:
+        assert "=" in first or first in VERBS or first == "-m"

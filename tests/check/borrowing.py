@@ -1,0 +1,7 @@
+"""The task whose robot lies elsewhere, as a module."""
+
+
+def load_env():
+    from .broken import BorrowsItsRobot
+
+    return BorrowsItsRobot
