@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -12,9 +12,9 @@ import torch
 from benchmark_app.physics.base import SimBackend, name_rows
 
 from .cfg import EnvCfg
-from .checks import checked_rows, find_suspects, require_tensor, step_error
-from .device_side import DeviceSide
+from .checks import checked_rows, find_suspects, require_tensor
 from .episodes import Deal, EpisodeLog, Episodes, stream_seed
+from .failures import NO_ROWS, Failures
 from .playback import Playback
 from .receipts import ReceiptCheck
 from .state import TorchEnvState
@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 
     from .nan_guard import NanGuard
 
-_NO_ROWS = np.zeros(0, dtype=np.int64)
 
-
-class TorchEnv(DeviceSide, Playback):
+class TorchEnv(Failures, Playback):
     """N environments stepped together, with SAME_STEP autoreset.
 
     A step runs in this order: `apply_action`, the engine, `update_state`, the time limit, one host read, the reset of
@@ -56,13 +54,6 @@ class TorchEnv(DeviceSide, Playback):
         if torch.device(device).type != backend.device.type:
             raise ValueError(f"device={device}: the engine is on {backend.device}")
         super().__init__(cfg, backend)
-        self._state: TorchEnvState | None = None
-        self._closed = False
-        self._failed = ""  # why the last step failed; it left rows half-way, so that only a whole reset helps
-        self._autoreset = True
-        self._deal: Deal | None = None  # the episodes to play, where their number is fixed
-        self._waiting = _NO_ROWS  # what the frozen rows' mask says, for the host
-        self._just_reset = _NO_ROWS
         self._reporting = False
         self._everywhere = torch.arange(num_envs, device=self._device)
         self._log = self._new_log()
@@ -202,7 +193,7 @@ class TorchEnv(DeviceSide, Playback):
         sections = {"env": self._carried(), "backend": self._backend.export_state(), "task": self.task_state()}
         check_training_state(state, self._num_envs, sections)
         self._autoreset, self._deal = state["autoreset"], None
-        self._waiting, self._just_reset = state["env"]["frozen"].numpy().nonzero()[0], _NO_ROWS
+        self._waiting, self._just_reset = state["env"]["frozen"].numpy().nonzero()[0], NO_ROWS
         self._freezing = not self._autoreset or len(self._waiting) > 0
         self._prepare()
         import_tensors(self._carried(), state["env"])
@@ -399,7 +390,7 @@ class TorchEnv(DeviceSide, Playback):
 
     def _reset_now(self, rows: np.ndarray) -> TorchEnvState:
         """Reset outside a step. The result is judged at once, since nothing here is in a hurry."""
-        idle = _NO_ROWS
+        idle = NO_ROWS
         if self._deal is not None:
             idle = self._deal.begin(rows)
             self._freezing = True
@@ -434,45 +425,3 @@ class TorchEnv(DeviceSide, Playback):
 
     def _new_log(self) -> EpisodeLog:
         return EpisodeLog(max(65536, self._num_envs), self.reward_terms, self.metrics)
-
-    def _require_open(self) -> None:
-        if self._closed:
-            raise RuntimeError("the environment is closed")
-
-    def _must_reset(self) -> bool:
-        """Rows that were to be left alone are, although autoreset is on again."""
-        return len(self._waiting) > 0 and self._autoreset and self._deal is None
-
-    def _refuse_step(self) -> None:
-        self._require_open()
-        if self._state is None:
-            raise RuntimeError("step() before init_state(): no row has an episode yet")
-        if self._failed:
-            self._refuse_after_failure()
-        raise RuntimeError(
-            f"{name_rows(self._waiting.tolist())} ended while autoreset was off and must be reset before the next step"
-        )
-
-    def _refuse_after_failure(self) -> NoReturn:
-        raise RuntimeError(f"an earlier step failed ({self._failed}); reset all rows first")
-
-    def _raise_alarm(self) -> NoReturn:
-        """Say which tensor is to blame. In the order of the step, so that the cause is named, not its consequence."""
-        restart_failed = float(self._report[-1]) != 0.0
-        self._report[self._num_envs :].zero_()
-        if restart_failed:
-            rows = self._just_reset.tolist()
-            error = ValueError(f"an observation was not finite after the reset of {name_rows(rows)}")
-            self._fail(error, {"observations after a reset": rows})
-        unsound = self._backend.describe_fault() if float(self._backend.fault) != 0.0 else ""
-        tensors = {"actions": self._actions, "control": self.control}
-        tensors |= {f"observation '{name}'": obs for name, obs in self._work.obs.items()}
-        suspects = find_suspects(tensors | {"reward": self._work.reward})
-        self._fail(step_error(suspects, unsound), suspects)
-
-    def _fail(self, error: Exception, suspects: dict[str, list[int]]) -> NoReturn:
-        """Raise, once the guard has written down what led to it."""
-        self._failed = str(error)
-        if self._guard is not None and (note := self._guard.dump(self, str(error), suspects)):
-            error.add_note(note)
-        raise error

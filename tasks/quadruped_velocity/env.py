@@ -169,9 +169,10 @@ class QuadrupedVelocityEnv(TorchEnv):
     def episode_success(self, state: TorchEnvState, env_ids: torch.Tensor) -> torch.Tensor:
         """The time limit was reached, with small mean errors."""
         lin, ang = self.episode_metrics(state, env_ids)
-        close = (lin < self.task.max_lin_vel_error) & (ang < self.task.max_ang_vel_error)
-        return state.truncated[env_ids] & close
+        close = torch.logical_and(lin < self.task.max_lin_vel_error, ang < self.task.max_ang_vel_error)
+        return torch.logical_and(state.truncated.index_select(0, env_ids), close)
 
     def episode_metrics(self, state: TorchEnvState, env_ids: torch.Tensor) -> torch.Tensor:
         """Mean errors of velocity and yaw rate over the episode so far."""
-        return (self._errors[env_ids] / state.info["steps"][env_ids].unsqueeze(1)).T.contiguous()
+        errors, steps = self._errors.index_select(0, env_ids), state.info["steps"].index_select(0, env_ids)
+        return torch.div(errors, steps.unsqueeze(1)).T.contiguous()

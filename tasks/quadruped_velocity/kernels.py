@@ -2,10 +2,13 @@
 # No `from __future__ import annotations` here: Warp reads the annotations of a kernel as types.
 """The arithmetic of velocity tracking. Legs: front left, front right, rear left, rear right, of three joints each."""
 
+import math
+
 import warp as wp
 
 from benchmark_app.physics.actuation import pd_effort
 
+PI = wp.constant(math.pi)
 LEGS = wp.constant(4)
 JOINTS = wp.constant(12)
 # The robot's file has the same sizes [m]; a test compares them.
@@ -240,7 +243,7 @@ def place(
     if rows[row]:
         draw_command(uniform, row, 0, ranges, standing_share, command)
         draw_command(uniform, row, 4, ranges, standing_share, next_command)
-        turn = wp.quat_from_axis_angle(wp.vec3(0.0, 0.0, 1.0), (2.0 * uniform[row, 8] - 1.0) * wp.PI)
+        turn = wp.quat_from_axis_angle(wp.vec3(0.0, 0.0, 1.0), (2.0 * uniform[row, 8] - 1.0) * PI)
         root_pose[row, 0] = 0.0
         root_pose[row, 1] = 0.0
         root_pose[row, 2] = START_HEIGHT

@@ -87,7 +87,7 @@ def seen(cfg, state, actions):
 
 def test_the_observation_is_that_of_a_plain_model(robot):
     env = make(robot, 16)
-    actions = torch.rand(16, env.num_actions) * 3 - 1.5
+    actions = torch.rand(16, env.num_actions) * 2 - 1
     state = anything(env)
     found = env.step(actions).obs["policy"].double().numpy()
     expected = seen(env.cfg, state, actions.numpy())
@@ -101,7 +101,7 @@ def test_every_term_of_the_reward_is_that_of_a_plain_model_and_they_sum_up(robot
     env = make(robot, 16)
     cfg = env.cfg
     alive, action, energy, limit, _, threshold = NUMBERS[cfg.name]
-    actions = torch.rand(16, env.num_actions) * 3 - 1.5
+    actions = torch.rand(16, env.num_actions) * 2 - 1
     before, state = env.backend.root_pose[:, :2].double().numpy().copy(), anything(env)
     step = env.step(actions)
     found = {name: term.double().numpy() for name, term in step.info["reward_terms"].items()}
@@ -144,15 +144,15 @@ def test_a_torso_below_the_limit_has_fallen_and_pays_for_it_once_in_place_of_bei
     assert others == pytest.approx(DT * 0.6 - death, rel=1e-5)
 
 
-def test_an_action_is_clamped_where_it_drives_and_counts_whole_where_it_is_seen_and_paid_for(robot):
+def test_an_action_is_clamped_before_it_drives_is_seen_and_is_paid_for(robot):
     env = make(robot)
     actions = torch.tensor([0.5, 1.0, 3.0, -3.0]).unsqueeze(1).repeat(1, env.num_actions)
     step = env.step(actions)
     largest = torch.tensor(env.cfg.gears) * {"ant": 0.5, "humanoid": 1.0}[env.cfg.name]
     assert torch.equal(env.control, torch.stack((largest / 2, largest, largest, -largest)))
-    assert torch.equal(step.obs["policy"][:, -env.num_actions :], actions)
+    assert torch.equal(step.obs["policy"][:, -env.num_actions :], actions.clamp(-1.0, 1.0))
     paid = step.info["reward_terms"]["action"]
-    assert (paid[2] / paid[1]).item() == pytest.approx(9.0)
+    assert paid[1] == paid[2] == paid[3] == pytest.approx(4.0 * paid[0].item())
     with pytest.raises(ValueError, match="actions"):
         env.step(torch.full((4, env.num_actions), float("nan")))
 

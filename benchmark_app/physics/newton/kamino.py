@@ -118,7 +118,17 @@ class NewtonKaminoBackend(NewtonBackend):
         self._found = wp.zeros(n, dtype=wp.int32, device=model.device)
         contacts = self._solver._contacts_kamino  # None, or without data, where nothing can collide
         collides = contacts is not None and contacts.model_max_contacts_host > 0
+        self._orders = self._elimination_orders()
         self._contact_counts = contacts.world_active_contacts if collides else wp.zeros_like(self._found)
+
+    def _elimination_orders(self) -> Any:
+        """Of each environment, whether lox' factorisation has an order of elimination from an earlier step.
+
+        Kamino's reset keeps it, and another order rounds differently: rows would remember what they did before.
+        """
+        if self._dynamics_solver != "lox":
+            return None
+        return self._solver._solver_kamino._solver_fd._problem.system.linear_solver._rcm_scratch["permutation_valid"]
 
     def _allocate(self, scene: NewtonScene) -> None:
         super()._allocate(scene)
@@ -136,6 +146,8 @@ class NewtonKaminoBackend(NewtonBackend):
         state, shape = self._state, self._joint_q.shape
         newton.eval_fk(self._model, state.joint_q, state.joint_qd, state, mask=self._world_mask[: self.num_envs])
         self._solver.reset(state, world_mask=self._world_mask, config=self._preserve)
+        if self._orders is not None:
+            self._launch(kernels.forget, self.num_envs, [self._world_mask], [self._orders])
         write(state.joint_q_prev.reshape(shape), self._joint_qd)
         write(self._joint_q, self._joint_qd)
 

@@ -102,6 +102,14 @@ def write_roots(
 
 
 @wp.kernel(enable_backward=False)
+def forget(mask: wp.array[wp.bool], flags: wp.array[wp.int32]):
+    """Lower the flags `[N]` of some rows."""
+    row = wp.tid()
+    if mask[row]:
+        flags[row] = 0
+
+
+@wp.kernel(enable_backward=False)
 def read_joints(
     joint_q: wp.array2d[wp.float32],
     joint_qd: wp.array2d[wp.float32],
