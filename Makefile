@@ -53,7 +53,7 @@ test-slow: install ## Count how often verdicts are wrong under every noise model
 	$(BIN)/python -m pytest -m slow $(ARGS)
 
 test-ovphysx: install-ovphysx ## Run the tests of physics=ovphysx (downloads it, under NVIDIA's licence)
-	$(OVPHYSX_VENV)/bin/python -m pytest -m "ovphysx and not gpu and not tasks" $(ARGS)
+	$(OVPHYSX_VENV)/bin/python -m pytest -n $(TEST_PROCESSES) --dist loadfile -m "ovphysx and not gpu and not tasks" $(ARGS)
 
 test-slurm: install ## Run the tests on a SLURM of their own (needs slurm-wlm munge slurmdbd mariadb-server)
 	$(BIN)/python -m pytest -m slurm $(ARGS)

@@ -41,7 +41,8 @@ DECLARATION = TaskDeclaration(
         for leg in LEGS
         for part, lower, upper in (("hip", -0.8, 0.8), ("thigh", -0.9, 2.5), ("calf", -2.7, -0.7))
     ),
-    engines=("newton_mjwarp", "newton_kamino", "ovphysx"),
+    # newton_kamino lets it stand, but does not converge when random actions throw it about.
+    engines=("newton_mjwarp", "ovphysx"),
     differs=(
         "The robot is our own, of the size of the field's small ones.",
         "Yaw rates are commanded, not headings; sideways velocities reach 0.5 m/s rather than 1 m/s; a tenth of the "
