@@ -8,7 +8,7 @@ does in training: random actions, observations, rewards, checks, and resets of t
 What a solver costs depends on what it solves: an ant at rest is cheaper than one that kicks. Before every block the
 bare side is therefore given the environment's present states, efforts and warm start, which is not timed.
 
-    python benchmarks/env_overhead.py [--task cartpole|ant|humanoid] [--num-envs 16 64 256 1024] [--rounds 200] [--cpu-time]
+    python benchmarks/env_overhead.py [--task cartpole|ant|humanoid] [--num-envs 64 1024] [--rounds 200] [--cpu-time]
 
 Exit status 1 if a bar is missed.
 """

@@ -303,7 +303,7 @@ _SIZE = [
         ("iterations_completed", "Completed iterations", "runtime.iterations_completed", LOOPS,
          "Completed iterations, warm-up included."),
         ("steps_per_iteration", "Frames per iteration", "runtime.steps_per_iteration", LOOPS,
-         "Environment steps of one iteration over all environments."),
+         "Environment steps of one iteration over all environments; of play the most there can be."),
         ("warmup_iterations", "Warm-up iterations", "extra.warmup_iterations", LOOPS,
          "Leading iterations that enter counts only."),
         ("environment_step_calls", "Measured environment calls", f"{_STEP}.environment_step_calls", LOOPS,
@@ -340,6 +340,10 @@ registry (`benchmark_app/analysis/metrics.py`). What each number means in detail
 
 *Better* says which way is better; `-` where neither is. *Smallest change* is what a verdict needs at least, unless a
 file of thresholds says otherwise. *Varies with* says what makes two runs of the same code differ.
+
+`steps_per_iteration` times `iterations_per_s` is `total_fps` in training and runtime. In play it is more: every
+iteration steps all `num_envs` rows, but only rows whose episode is one of the `play.episodes` count as frames. Rows
+that have played theirs stand still until the last row is done, and with more rows than episodes some never play.
 
 What a task itself measures has no column here, because every task measures something else. `play.json` has the mean
 over the episodes that have it as `extra.metrics.NAME`, their number as `extra.metrics.NAME.n_episodes`, and the mean of

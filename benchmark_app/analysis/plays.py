@@ -18,14 +18,13 @@ from benchmark_app.analysis.table import row_of
 from benchmark_app.bundle.check import BundleError
 from benchmark_app.bundle.evaluation import EPISODES, Row
 
-# Columns of the table of runs that say what a policy was made and played with, besides for how many iterations it was
-# trained. The number of environments is that of its training, where one run did both; no episode depends on it.
+# Columns of the table of runs that say what a policy was made and played with. Not the number of environments, on which
+# no episode depends, and not for how many iterations it was trained, which is each task's own.
 RECIPE = (
     "framework",
     "physics",
     "rendering",
     "presets",
-    "num_envs",
     "device_kind",
     "numerics",
     "settings",
@@ -100,12 +99,18 @@ def _play(path: str, bundle: RawBundle) -> Play:
     return Play(
         path=row["path"],
         started=run["start_time_utc"],
-        recipe=(*((name, row[name]) for name in RECIPE), ("policy_iterations", extra.get("policy_iterations"))),
+        recipe=tuple((name, _without_suite(row[name]) if name == "presets" else row[name]) for name in RECIPE),
+        policy_iterations=extra.get("policy_iterations"),
         task=run["task"],
         suite=str(extra.get("task_suite", "")),
         seed=run["seed"],
         rows=_episodes(path, run["seed"], extra),
     )
+
+
+def _without_suite(presets: str) -> str:
+    """Presets less the suite a run was part of: policies of several suites may be made alike."""
+    return ",".join(preset for preset in presets.split(",") if not preset.startswith("suite="))
 
 
 def _episodes(path: str, seed: int, extra: dict[str, Any]) -> list[Row]:

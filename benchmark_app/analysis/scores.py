@@ -8,8 +8,8 @@ seeds are never pooled; each seed gives one value, and the values are set side b
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from benchmark_app.analysis.statistics import mean, t_quantile, variance
@@ -34,6 +34,7 @@ class Play:
         path: File of its bundle.
         started: When it was played, as text that sorts.
         recipe: What it was made and played with, name and value; plays that differ in it are not of one kind.
+        policy_iterations: For how many iterations it was trained; None: not known.
         task: Gym id.
         suite: Suite the task belongs to, `""` where it is not known.
         seed: Seed of the run.
@@ -43,6 +44,7 @@ class Play:
     path: str
     started: str
     recipe: Recipe
+    policy_iterations: int | None
     task: str
     suite: str
     seed: int
@@ -51,9 +53,17 @@ class Play:
 
 @dataclass(frozen=True)
 class SeedScore:
-    """One seed's value: the episodes of its policy, or of its policies for the tasks of a suite."""
+    """One seed's value: the episodes of its policy, or of its policies for the tasks of a suite.
+
+    Args:
+        seed: The seed.
+        policy_iterations: For how many iterations the policies were trained, by task.
+        paths: Files of their bundles.
+        evaluation: The numbers.
+    """
 
     seed: int
+    policy_iterations: Mapping[str, int | None]
     paths: tuple[str, ...]
     evaluation: Evaluation
 
@@ -95,8 +105,19 @@ class Level:
     seeds: tuple[SeedScore, ...]
     incomplete: tuple[tuple[int, tuple[str, ...]], ...]
 
+    @property
+    def unlike(self) -> dict[str, list[int | None]]:
+        """Tasks whose policies were trained for other numbers of iterations from seed to seed, with those numbers."""
+        found = {task: [seed.policy_iterations[task] for seed in self.seeds] for task in self.tasks}
+        return {task: numbers for task, numbers in found.items() if len(set(numbers)) > 1}
+
     def over_seeds(self, name: str) -> OverSeeds | None:
-        """The seeds' values of `pc_success`, `avg_sum_reward` or `avg_max_reward`; None where no seed has one."""
+        """The seeds' values of `pc_success`, `avg_sum_reward` or `avg_max_reward`.
+
+        None where no seed has one, or they are `unlike`.
+        """
+        if self.unlike:
+            return None
         values = [value for seed in self.seeds if (value := headline(seed.evaluation)[name]) is not None]
         if not values:
             return None
@@ -112,10 +133,18 @@ class Level:
 
 @dataclass(frozen=True)
 class Scores:
-    """All levels of the plays of one recipe: its tasks, their suites, and overall."""
+    """All levels of the plays of one recipe: its tasks, their suites, and overall.
+
+    Args:
+        recipe: What is the same in all of them.
+        levels: The tasks by suite, each suite after its tasks, then everything.
+        elsewhere: Tasks that were played with other recipes only, so that they are in no suite here; each with the
+            names of what differs, of the recipe that differs least.
+    """
 
     recipe: Recipe
     levels: tuple[Level, ...]
+    elsewhere: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def headline(evaluation: Evaluation) -> dict[str, float | None]:
@@ -132,8 +161,8 @@ def score(plays: Iterable[Play]) -> tuple[list[Scores], list[tuple[Play, Play]]]
 
     Returns:
         Scores by recipe, in the order in which recipes first appear; and the plays that do not count, each with the
-        one that does: of one recipe, task and seed the newest counts, because a seed that was played twice played the
-        same episodes.
+        one that does: of one recipe, task and seed the newest counts, for however many iterations its policy was
+        trained, because a seed that was played twice played the same episodes.
     """
     counting: dict[tuple[Recipe, str, int], Play] = {}
     older = []
@@ -144,12 +173,22 @@ def score(plays: Iterable[Play]) -> tuple[list[Scores], list[tuple[Play, Play]]]
     recipes: dict[Recipe, list[Play]] = {}
     for play in counting.values():
         recipes.setdefault(play.recipe, []).append(play)
-    scores = [Scores(recipe, tuple(_levels(found))) for recipe, found in recipes.items()]
+    scores = [Scores(recipe, tuple(_levels(found)), _elsewhere(recipe, recipes)) for recipe, found in recipes.items()]
     return scores, [(play, counting[_key(play)]) for play in older]
 
 
 def _key(play: Play) -> tuple[Recipe, str, int]:
     return play.recipe, play.task, play.seed
+
+
+def _elsewhere(recipe: Recipe, recipes: Mapping[Recipe, Sequence[Play]]) -> dict[str, tuple[str, ...]]:
+    own, found = {play.task for play in recipes[recipe]}, dict[str, tuple[str, ...]]()
+    for other, plays in recipes.items():
+        differs = tuple(name for (name, one), (_, two) in zip(recipe, other, strict=True) if one != two)
+        for task in {play.task for play in plays} - own:
+            if task not in found or len(differs) < len(found[task]):
+                found[task] = differs
+    return dict(sorted(found.items()))
 
 
 def _levels(plays: Sequence[Play]) -> Iterable[Level]:
@@ -171,5 +210,6 @@ def _level(kind: Kind, name: str, plays: Sequence[Play]) -> Level:
             incomplete.append((seed, missing))
         else:
             rows = [row for play in own for row in play.rows]
-            seeds.append(SeedScore(seed, tuple(play.path for play in own), evaluate(rows)))
+            iterations = {play.task: play.policy_iterations for play in own}
+            seeds.append(SeedScore(seed, iterations, tuple(play.path for play in own), evaluate(rows)))
     return Level(kind, name, tasks, tuple(seeds), tuple(incomplete))

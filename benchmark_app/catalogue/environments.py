@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from benchmark_app.physics.given import engine_cfg
+
 from .entries import TaskEntry, TaskError, find_tasks, load_task, task_cfg
 
 if TYPE_CHECKING:
+    from benchmark_app.envs.cfg import EnvCfg
     from benchmark_app.envs.gymnasium_envs import TorchSingleEnv
     from benchmark_app.envs.torch_env import TorchEnv
 
 # Keyword arguments of an environment that are not the task's.
 OF_THE_ENGINE = ("physics", "device", "physics_settings")
+# What says which task it is; no setting of it.
+OF_THE_ENTRY = ("name", "module", "gym_id")
 
 
 def env_fns(
@@ -33,7 +39,8 @@ def env_fns(
         can be pickled, and called in another process.
 
     Raises:
-        TaskError: There is neither a task nor a suite of the name, or a setting cannot be used.
+        TaskError: There is neither a task nor a suite of the name, or a setting cannot be used: it is unknown or cannot
+            work, or the task is not made for the engine.
         ValueError: `n_envs` is not a whole number of at least 1.
     """
     if not isinstance(n_envs, int) or isinstance(n_envs, bool) or n_envs < 1:
@@ -110,10 +117,30 @@ def _resolved(entry: TaskEntry, gym_kwargs: dict[str, Any]) -> dict[str, Any]:
     engine = {"physics": "newton_mjwarp", "device": "cpu", "physics_settings": {}}
     engine |= {key: value for key, value in gym_kwargs.items() if key in engine}
     changes = {key: value for key, value in gym_kwargs.items() if key not in engine}
+    own = asdict(entry.cfg())
+    for key in OF_THE_ENTRY:
+        if changes.get(key, own[key]) != own[key]:
+            raise TaskError(f"task.{key}={changes[key]}: must be {own[key]}, or left out; it says which task this is")
     cfg = entry.cfg(**changes)
-    if problems := cfg.problems():
-        raise TaskError("; ".join(f"task.{problem}" for problem in problems))
+    problems = [f"task.{problem}" for problem in cfg.problems()] + _of_the_engine(cfg, **engine)
+    if problems:
+        raise TaskError("; ".join(problems))
     return {**engine, **asdict(cfg)}
+
+
+def _of_the_engine(cfg: EnvCfg, physics: Any, device: Any, physics_settings: Any) -> list[str]:
+    """What keeps an engine from being used for a task, as far as that is known without starting it."""
+    found = []
+    try:
+        engine_cfg(str(physics), physics_settings)
+    except ValueError as error:
+        found.append(str(error))
+    else:
+        if cfg.declaration is not None and physics not in cfg.declaration.engines:
+            found.append(f"physics={physics}: task={cfg.name} is made for {', '.join(cfg.declaration.engines)}")
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", str(device)):
+        found.append(f"device={device}: must be cpu, cuda or cuda:N")
+    return found
 
 
 def _suite_of(entry: TaskEntry) -> str:

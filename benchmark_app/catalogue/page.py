@@ -155,7 +155,7 @@ def _sentences(result: Mapping[str, Any]) -> list[str]:
         f"Each training: {result['iterations']:,} iterations, {result['num_envs']:,} environments, "
         f"{result['frames']:,} environment steps.",
         f"Over the seeds (mean, 95 % interval): {over}.",
-        f"A new run counts as the same within: {expected} ({result['basis']}).",
+        f"A new run counts as the same within: {expected} ({result['basis'].removesuffix('.')}).",
     ]
     if result["random"] is not None:
         random = result["random"]

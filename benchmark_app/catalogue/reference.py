@@ -73,7 +73,7 @@ class OverSeeds:
 
     Attributes:
         mean: Over the seeds.
-        ci95: Student's 95 % interval of the mean; None with one seed.
+        ci95: Student's 95 % interval of the mean, of a share within 0 and 100 %; None with one seed.
     """
 
     mean: float

@@ -178,8 +178,8 @@ def episodes_are_counted_exactly(make: Factory) -> None:
 def an_exported_state_continues(make: Factory) -> None:
     """What is exported, imported elsewhere, continues: bitwise where the engine declares an exact snapshot.
 
-    Where it does not, joint state and step counts are those exported, and nothing is promised for what follows.
-    A state that does not fit is refused, and changes nothing.
+    Where it does not, joint state (to rounding) and step counts are those exported, and nothing is promised for what
+    follows. A state that does not fit is refused, and changes nothing.
     """
     with closing(make(ROWS)) as env, closing(make(ROWS)) as fresh, closing(make(ROWS)) as used:
         start = limit(env) + limit(env) // 2
@@ -207,8 +207,9 @@ def an_exported_state_continues(make: Factory) -> None:
         for target in (fresh, used):
             target.import_training_state(state)
             drained(target)
-            require_same([joints(target)], [held])
-            if env.backend.capabilities.exact_state:
+            exact = env.backend.capabilities.exact_state  # if not, it may round, as PhysX does a floating root
+            require_same([joints(target)], [held], exact=exact)
+            if exact:
                 require_same(record(target, actions[start:]), wanted)
                 require_equal("episodes", drained(target), episodes)
             else:

@@ -95,13 +95,13 @@ def the_reference_result_is_got_again(result: ReferenceResult, again: Sequence[S
 
 
 def over_seeds(seeds: Sequence[SeedResult]) -> dict[str, dict[str, Any]]:
-    """Means over trainings, with Student's interval of the mean; null with one training."""
+    """Means over trainings, with Student's interval of the mean, a share's within 0 and 100 %; null with one."""
     found = {}
     for name, values in _values(seeds).items():
         interval = None
         if len(values) > 1:
             half = t_quantile(len(values) - 1, 0.975) * stdev(values) / math.sqrt(len(values))
-            interval = [fmean(values) - half, fmean(values) + half]
+            interval = _bounds(name, fmean(values), half)
         found[name] = {"mean": fmean(values), "ci95": interval}
     return found
 
@@ -114,9 +114,14 @@ def expected(seeds: Sequence[SeedResult]) -> dict[str, list[float]]:
         half = LEAST_PC if name == "pc_success" else LEAST_RETURN * abs(mean)
         if len(values) > 1:
             half = max(half, t_quantile(len(values) - 1, 0.975) * stdev(values) * math.sqrt(2.0 / len(values)))
-        low, high = mean - half, mean + half
-        found[name] = [max(0.0, low), min(100.0, high)] if name == "pc_success" else [low, high]
+        found[name] = _bounds(name, mean, half)
     return found
+
+
+def _bounds(name: str, mean: float, half: float) -> list[float]:
+    """Mean ± half; a share ends at 0 and 100 %."""
+    low, high = mean - half, mean + half
+    return [max(0.0, low), min(100.0, high)] if name == "pc_success" else [low, high]
 
 
 def _values(seeds: Sequence[SeedResult]) -> dict[str, list[float]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -111,7 +111,7 @@ def take_walk(live: Live) -> Walk:
 
 def shortened(cfg: EnvCfg, steps: int) -> EnvCfg:
     """A task's settings with episodes of so many control steps, or of as few more as the task allows."""
-    while (short := replace(cfg, episode_length_s=steps * cfg.control_dt)).problems() and steps < cfg.max_episode_steps:
+    while (short := cfg.shortened(steps)).problems() and steps < cfg.max_episode_steps:
         steps += 1
     return short
 

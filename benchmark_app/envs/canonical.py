@@ -26,20 +26,26 @@ def canonical_observation(cfg: EnvCfg, observation: np.ndarray | Mapping[str, An
         as float32; whatever else as it came. All are contiguous.
 
     Raises:
-        ValueError: An image is not uint8 or its channels do not come last, a number is not finite, or two groups have
-            the same name.
+        ValueError: There is no group, one has another width than the task's conventions say, an image is not uint8 or
+            its channels do not come last, a number is not finite, or two groups have the same name.
         TypeError: Something is no array.
     """
     groups = observation if isinstance(observation, Mapping) else {"policy": observation}
+    if not groups:
+        raise ValueError("observation={}: expected an array, or at least one group of observations")
+    named = cfg.conventions().get("observations", {})
+    widths = {cfg.canonical_key(group): len(entries) for group, entries in named.items()}
     found: dict[str, np.ndarray] = {}
     for group, value in groups.items():
         key = cfg.canonical_key(group)
         if isinstance(value, Mapping):
             if key != IMAGE:
                 raise TypeError(f"observation '{group}': expected an array, got a dictionary; only images may have one")
+            if not value:
+                raise ValueError(f"observation '{group}': expected at least one camera's image, got none")
             parts = {f"{IMAGE}s.{camera}": _image(f"{group}.{camera}", image) for camera, image in value.items()}
         else:
-            parts = {key: _image(group, value) if key == IMAGE else _vector(group, value)}
+            parts = {key: _image(group, value) if key == IMAGE else _vector(group, value, widths.get(key))}
         if twice := sorted(found.keys() & parts.keys()):
             raise ValueError(f"observation '{group}': another group is {twice[0]} already")
         found |= parts
@@ -56,8 +62,13 @@ def _image(name: str, value: Any) -> np.ndarray:
     return np.ascontiguousarray(image)
 
 
-def _vector(name: str, value: Any) -> np.ndarray:
+def _vector(name: str, value: Any, width: int | None) -> np.ndarray:
+    """Numbers of a group; `width` is how many the task names, None where it names none."""
     vector = _array(name, value)
+    if width is not None and (vector.ndim not in (1, 2) or vector.shape[-1] != width):
+        raise ValueError(
+            f"observation '{name}': expected the shape [{width}] or [rows, {width}], got {list(vector.shape)}"
+        )
     if vector.dtype.kind != "f":
         return np.ascontiguousarray(vector)
     if not np.isfinite(vector).all():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 from .declaration import TaskDeclaration
 
@@ -80,7 +80,17 @@ class EnvCfg:
         for key in ("physics_dt", "decimation", "episode_length_s"):
             if getattr(self, key) <= 0:
                 found.append(f"{key}={getattr(self, key)}: must be greater than 0")
+        if 0 < self.episode_length_s < self.control_dt * (1 - 1e-6):
+            step = f"{self.control_dt:.6g} (physics_dt times decimation)"
+            found.append(f"episode_length_s={self.episode_length_s}: must be at least one control step, {step}")
         return found
+
+    def shortened(self, steps: int) -> Self:
+        """The same task with episodes of so many control steps, as checks play it.
+
+        A task with settings that must fit into an episode overrides this.
+        """
+        return replace(self, episode_length_s=steps * self.control_dt)
 
     def conventions(self) -> dict[str, Any]:
         """What the task's numbers mean, as plain JSON. A task adds its own: `super().conventions() | {…}`.

@@ -6,7 +6,7 @@ import math
 
 from benchmark_app.envs.declaration import JointRow, TaskDeclaration
 
-from ..locomotion.declaration import CODE, DIFFERS, METRICS, REWARD_TERMS, SOURCES
+from ..locomotion.declaration import CODE, DIFFERS, METRICS, SOURCES, reward_terms
 
 HIP, ANKLE = (math.radians(-40), math.radians(40)), (math.radians(30), math.radians(100))
 
@@ -29,7 +29,9 @@ DECLARATION = TaskDeclaration(
     control="effort",
     success="At least 16 m nearer to the target when the time limit is reached, which is 1 m/s, without falling.",
     solved_at=None,
-    reward_terms=REWARD_TERMS,
+    reward_terms=reward_terms(
+        alive=0.5, action=-0.005, energy=-0.05, joint_limit=-0.1, joint_limit_threshold=0.99, death=-2.0
+    ),
     metrics=METRICS,
     joints=JOINTS,
     # Not newton_kamino: within two seconds of random play its solver leaves a step unsolved, which fails a run.

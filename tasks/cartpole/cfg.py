@@ -87,7 +87,7 @@ class CartpoleCfg(EnvCfg):
         """What the numbers of this task mean."""
         limit = self.max_pole_angle
         ends = f"|cart position| > {self.max_cart_position} m" + (
-            "" if limit is None else f" or |pole angle| > {limit} rad"
+            "" if limit is None else f" or |pole angle| > {limit:.4g} rad"
         )
         return super().conventions() | {
             "observations": {

@@ -6,7 +6,7 @@ import math
 
 from benchmark_app.envs.declaration import JointRow, TaskDeclaration
 
-from ..locomotion.declaration import CODE, DIFFERS, METRICS, REWARD_TERMS, SOURCES
+from ..locomotion.declaration import CODE, DIFFERS, METRICS, SOURCES, reward_terms
 
 ARMATURE = 0.01
 
@@ -74,7 +74,9 @@ DECLARATION = TaskDeclaration(
     control="effort",
     success="At least 16 m nearer to the target when the time limit is reached, which is 1 m/s, without falling.",
     solved_at=None,
-    reward_terms=REWARD_TERMS,
+    reward_terms=reward_terms(
+        alive=2.0, action=-0.01, energy=-0.005, joint_limit=-0.25, joint_limit_threshold=0.98, death=-1.0
+    ),
     metrics=METRICS,
     joints=JOINTS,
     # Not newton_kamino: within two seconds of random play its solver leaves a step unsolved, which fails a run.

@@ -81,6 +81,9 @@ class LocomotionCfg(EnvCfg):
             found.append(f"joint_limit_threshold={self.joint_limit_threshold}: must be in [0, 1)")
         if self.min_height >= self.initial_height > 0:
             found.append(f"min_height={self.min_height}: must be less than initial_height={self.initial_height}")
+        if self.success_distance > self.target_distance > 0:
+            target = f"target_distance={self.target_distance}"
+            found.append(f"success_distance={self.success_distance}: must not be beyond the target, {target}")
         return found
 
     def conventions(self) -> dict[str, Any]:

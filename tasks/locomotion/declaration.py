@@ -5,17 +5,24 @@ from __future__ import annotations
 from benchmark_app.envs.declaration import Source
 
 REWARD_TERMS = {
-    "progress": "metres nearer to the target",
-    "alive": "for every second not terminated",
-    "up": "for every second with the torso upright",
-    "heading": "for every second facing the target, proportional to the cosine below its threshold",
-    "action": "actions squared, summed over the joints, per second",
-    "energy": "action times joint velocity, absolute, each weighed by its gear over the largest; summed, per second",
-    "joint_limit": "how far joints are into the last part of their range, from 0 to 1 at the limit, weighed likewise; "
-    "summed, per second",
-    "death": "once, for terminating",
+    "progress": "1 per metre nearer to the target",
+    "alive": "{alive:g} per second not terminated",
+    "up": "0.1 per second upright: the cosine of the torso's tilt is more than 0.93",
+    "heading": "0.5 per second facing the target; below a cosine of 0.8 in proportion to it: facing away costs",
+    "action": "{action:g} per second: actions squared, summed over the joints",
+    "energy": "{energy:g} per second and rad/s: action times joint velocity, absolute, weighed by the joint's gear "
+    "over the largest; summed over the joints",
+    "joint_limit": "{joint_limit:g} per second: how far joints are into the last part of their range, from 0 at "
+    "{joint_limit_threshold:g} of the way from its middle to 1 at the limit, weighed likewise; summed",
+    "death": "{death:g} once, for terminating",
 }
-"""Every term is told as it enters the reward, with its weight and, where it is per second, the control step."""
+"""Every term as it enters the reward. All but progress and death are per second: multiplied by the control step."""
+
+
+def reward_terms(**weights: float) -> dict[str, str]:
+    """The terms' meanings, with the weights that are a robot's own: as its settings name them, without `reward_`."""
+    return {name: meaning.format(**weights) for name, meaning in REWARD_TERMS.items()}
+
 
 METRICS = {
     "forward_distance": "how much nearer to the target the robot is than at the start [m]",

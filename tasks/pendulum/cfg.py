@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 from benchmark_app.envs.cfg import EnvCfg
 from benchmark_app.envs.declaration import TaskDeclaration
@@ -61,7 +61,15 @@ class PendulumCfg(EnvCfg):
         for key in ("initial_angle", "initial_velocity", "upright_time"):
             if (value := getattr(self, key)) < 0:
                 found.append(f"{key}={value}: must not be negative")
+        if self.upright_time > self.episode_length_s > 0:
+            length = f"episode_length_s={self.episode_length_s}"
+            found.append(f"upright_time={self.upright_time}: must not be longer than an episode, {length}")
         return found
+
+    def shortened(self, steps: int) -> Self:
+        """Shorter episodes; the rod need not be upright for longer than one."""
+        length = steps * self.control_dt
+        return replace(self, episode_length_s=length, upright_time=min(self.upright_time, length))
 
     def conventions(self) -> dict[str, Any]:
         """What numbers of this task mean, and where they differ from Gymnasium's."""

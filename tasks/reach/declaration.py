@@ -9,7 +9,8 @@ DECLARATION = TaskDeclaration(
     title="Reach",
     summary="A six-axis arm brings the tip of its tool within 2 cm of a random point around it and holds it there. "
     "It is the first thing an arm must be able to do, and it needs precision: a policy that only comes near fails. "
-    "There are no contacts, so engines can be compared closely.",
+    "There are no contacts, so engines can be compared closely. Nothing makes up for gravity: the joints' law gives "
+    "way, and with actions of zero the tip sinks by 6 to 11 mm, half of what success allows. A policy must aim above.",
     robot_type="arm",
     control="joint_position",
     success="The tool's tip was within 2 cm of the target at 10 control steps in a row, once in the episode.",

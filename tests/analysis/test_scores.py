@@ -8,6 +8,7 @@ import pytest
 from benchmark_app.analysis.scores import Play, score
 from benchmark_app.analysis.verbs.scores import run
 from benchmark_app.analysis.writers.scores import FORMAT
+from benchmark_app.bundle.schema import RunConfig
 
 from .made import write
 
@@ -21,8 +22,8 @@ def episodes(n_success, n_episodes, seed=1, **changes):
     return [episode(i, seed, i < n_success, **changes) for i in range(n_episodes)]
 
 
-def play(task, seed, rows, *, suite="classic", recipe=(("framework", "rsl_rl"),), started="2026-11-30"):
-    return Play(f"{task}-{seed}-{started}", started, recipe, task, suite, seed, rows)
+def play(task, seed, rows, *, suite="classic", recipe=(("framework", "rsl_rl"),), started="2026-11-30", iterations=150):
+    return Play(f"{task}-{seed}-{started}", started, recipe, iterations, task, suite, seed, rows)
 
 
 def levels(plays):
@@ -31,13 +32,22 @@ def levels(plays):
 
 
 def place(
-    folder, name, seed=1, rows=None, *, task="Cartpole-Direct-v0", suite="classic", status="completed", extra=None
+    folder,
+    name,
+    seed=1,
+    rows=None,
+    *,
+    task="Cartpole-Direct-v0",
+    suite="classic",
+    status="completed",
+    extra=None,
+    **more,
 ):
     """A play's folder: its bundle, and its episodes unless `rows` is False."""
     rows = episodes(9, 10, seed) if rows is None else rows
     kept = rows or []
     said = {"n_episodes": len(kept), "n_success": 9, "n_episodes_planned": 10, "task_suite": suite} | (extra or {})
-    run_ = {"seed": seed, "task": task, "status": status, "run_id": name}
+    run_ = {"seed": seed, "task": task, "status": status, "run_id": name} | more
     path = write(folder, "play", seed, f"{name}/play.json", run=run_, extra=said)
     if rows is not False:
         path.with_name("episodes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -113,6 +123,50 @@ def test_of_two_plays_of_one_recipe_task_and_seed_the_newest_counts():
     assert replaced == [(old, new)]
 
 
+def test_tasks_with_budgets_and_numbers_of_environments_of_their_own_have_a_suite_and_overall(tmp_path, capsys):
+    """As with the shipped settings: each task is tuned for itself, and a suite may be played in parts."""
+    one, two = (
+        RunConfig("newton_mjwarp", presets=["agent=ppo", f"suite={name}"]) for name in ("classic", "locomotion")
+    )
+    place(tmp_path, "a", extra={"policy_iterations": 150}, num_envs=64, config=one)
+    more = {"task": "Ant-v0", "suite": "locomotion", "extra": {"policy_iterations": 1200}}
+    place(tmp_path, "b", rows=episodes(14, 20), **more, num_envs=256, config=two)
+    _, text = scored(tmp_path, capsys)
+    words = " ".join(text.split())
+    assert "Cartpole-Direct-v0 1 150 9 of 10" in words
+    assert "Ant-v0 1 1,200 14 of 20" in words
+    assert "overall 1 23 of 30" in words
+
+
+def test_a_suite_line_that_cannot_be_given_says_why(tmp_path, capsys):
+    place(tmp_path, "a", extra={"settings": ""})
+    place(tmp_path, "b", task="Pendulum-v0", extra={"settings": "agent.learning_rate=0.1"})
+    _, text = scored(tmp_path, capsys)
+    why = "suites and overall: none, because one task is of this recipe; not of it:"
+    assert f"  {why} Pendulum-v0 (differs in settings)\n" in text
+    assert f"  {why} Cartpole-Direct-v0 (differs in settings)\n" in text
+    (first, _) = json.loads(scored(tmp_path, capsys, "--json")[1])["scores"]
+    assert first["elsewhere"] == [{"task": "Pendulum-v0", "differs": ["settings"]}]
+
+
+def test_of_several_budgets_of_one_task_and_seed_the_newest_play_counts_and_the_other_is_named(tmp_path, capsys):
+    place(tmp_path, "a", extra={"policy_iterations": 50}, start_time_utc="2026-11-01T00:00:00+00:00")
+    new = place(tmp_path, "b", extra={"policy_iterations": 150}, start_time_utc="2026-11-02T00:00:00+00:00")
+    _, text = scored(tmp_path, capsys)
+    assert f"seed counts (of a policy of 150 iterations, this one is of 50): {new}\n" in text
+
+
+def test_seeds_of_several_budgets_have_no_value_over_seeds_and_the_table_says_why(tmp_path, capsys):
+    place(tmp_path, "a", extra={"policy_iterations": 50})
+    place(tmp_path, "b", 2, extra={"policy_iterations": 150})
+    _, text = scored(tmp_path, capsys)
+    assert "over seeds  " not in text
+    assert "nothing over seeds, because iterations of Cartpole-Direct-v0 differ: seed 1 50, seed 2 150" in text
+    assert levels([play("A", 1, episodes(1, 2)), play("A", 2, episodes(1, 2, 2), iterations=9)])["A"].unlike == {
+        "A": [150, 9]
+    }
+
+
 def test_what_was_made_otherwise_is_scored_apart():
     scores, _ = score([play("A", 1, episodes(1, 2)), play("A", 1, episodes(2, 2), recipe=(("framework", "skrl"),))])
     assert [dict(one.recipe)["framework"] for one in scores] == ["rsl_rl", "skrl"]
@@ -127,7 +181,7 @@ def test_the_table_names_counts_intervals_and_what_they_do_not_say(tmp_path, cap
     words = " ".join(text.split())
     assert status == 0
     for expected in (
-        "rsl_rl · newton_mjwarp · agent=ppo · 64 environments · cpu · highest",
+        "rsl_rl · newton_mjwarp · agent=ppo · cpu · highest",
         "9 of 10 90.00 [59.58, 98.21]",
         "0 of 10 0.00 [0.00, 27.75]",
         "14 of 20 70.00 [48.10, 85.45]",
@@ -155,7 +209,8 @@ def test_json_has_everything_a_program_needs(tmp_path, capsys):
     content = json.loads(text)
     assert (status, content["format"]) == (0, FORMAT)
     (one,) = content["scores"]
-    assert (one["recipe"]["framework"], one["recipe"]["num_envs"]) == ("rsl_rl", 64)
+    assert (one["recipe"]["framework"], one["recipe"]["physics"]) == ("rsl_rl", "newton_mjwarp")
+    assert (one["elsewhere"], one["tasks"][0]["unlike_iterations"]) == ([], {})
     (seed,) = one["tasks"][0]["seeds"]
     assert (seed["seed"], seed["paths"]) == (1, [str(path)])
     assert (seed["n_success"], seed["n_episodes"], seed["pc_success"]) == (9, 10, 90.0)

@@ -45,11 +45,30 @@ def test_asking_for_factories_and_settings_builds_nothing_and_imports_no_engine(
         (("cartpole", True), "n_envs=True: must be"),
         (("cartpole", 1, {"max_efort": 1.0}), "max_efort=1.0: no such setting"),
         (("cartpole", 1, {"max_effort": -1.0}), "task.max_effort=-1.0: must be greater than 0"),
+        (
+            ("cartpole", 1, {"episode_length_s": 0.001}),
+            "task.episode_length_s=0.001: must be at least one control step",
+        ),
+        (("cartpole", 1, {"physics": "bogus"}), "physics=bogus: unknown engine; choose one of"),
+        (("cartpole", 1, {"physics": None}), "physics=None: unknown engine"),
+        (("ant", 1, {"physics": "newton_kamino"}), "physics=newton_kamino: task=ant is made for"),
+        (("locomotion", 1, {"physics": "newton_kamino"}), "physics=newton_kamino: task=ant is made for"),
+        (
+            ("cartpole", 1, {"physics_settings": {"nope": 1}}),
+            "physics_settings.nope=1: no such setting of newton_mjwarp",
+        ),
+        (("cartpole", 1, {"device": "gpu"}), "device=gpu: must be cpu, cuda or cuda:N"),
+        (("cartpole", 1, {"name": "foo"}), "task.name=foo: must be cartpole, or left out; it says which task this is"),
+        (("cartpole", 1, {"gym_id": "Foo-v0"}), "task.gym_id=Foo-v0: must be Cartpole-Direct-v0"),
     ],
 )
 def test_what_cannot_be_made_is_refused_before_a_factory_is_called(arguments, said):
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=said) as refused:
         env_fns(*arguments)
+    if arguments[2:] and arguments[0] != "locomotion":
+        with pytest.raises(TaskError, match=said):
+            sim_settings(arguments[0], *arguments[2:])
+        assert isinstance(refused.value, TaskError)
 
 
 def test_the_settings_spell_out_everything_and_survive_json():

@@ -150,6 +150,14 @@ def test_a_reference_that_follows_from_its_seeds_passes(claims):
     assert {name: finding.verdict for name, finding in found.items()} == dict.fromkeys(found, OK)
 
 
+def test_the_interval_of_a_share_ends_at_0_and_100_per_cent():
+    entry = made_up(success=(99.0, 100.0))
+    low, high = entry["over_seeds"]["pc_success"]["ci95"]
+    assert (round(low, 2), high) == (93.15, 100.0)
+    assert made_up(success=(0.0, 1.0))["over_seeds"]["pc_success"]["ci95"][0] == 0.0
+    assert made_up(returns=(99.0, 103.0))["over_seeds"]["avg_sum_reward"]["ci95"][1] > 100.0
+
+
 @pytest.mark.parametrize(
     ("changes", "text"),
     [

@@ -17,7 +17,7 @@ def test_every_group_has_its_canonical_name_and_its_numbers_unchanged():
     found = canonical_observation(
         Cfg(),
         {
-            "policy": np.array([1.5, -2.0]),
+            "policy": np.array([1.5, -2.0, 0.0, 0.25]),
             "critic": np.array([3.0], np.float32),
             "environment_state": np.array([4.0]),
             "pixels": IMAGE,
@@ -25,7 +25,7 @@ def test_every_group_has_its_canonical_name_and_its_numbers_unchanged():
         },
     )
     assert {key: value.tolist() for key, value in found.items()} == {
-        "observation.state": [1.5, -2.0],
+        "observation.state": [1.5, -2.0, 0.0, 0.25],
         "observation.critic": [3.0],
         "observation.environment_state": [4.0],
         "observation.image": IMAGE.tolist(),
@@ -53,7 +53,7 @@ def test_a_task_may_name_its_groups_otherwise():
         def canonical_key(self, group):
             return "observation.environment_state" if group == "critic" else super().canonical_key(group)
 
-    found = canonical_observation(Named(), {"policy": np.ones(1), "critic": np.ones(1)})
+    found = canonical_observation(Named(), {"policy": np.ones(4), "critic": np.ones(1)})
     assert list(found) == ["observation.state", "observation.environment_state"]
 
 
@@ -63,11 +63,16 @@ def test_a_task_may_name_its_groups_otherwise():
         ({"pixels": IMAGE / 255.0}, ValueError, "observation 'pixels': expected an image of uint8, got float64"),
         ({"pixels": np.zeros((3, 48, 64), np.uint8)}, ValueError, r"height × width × channels .* shape \[3, 48, 64\]"),
         ({"pixels": {"front": IMAGE[0]}}, ValueError, "observation 'pixels.front': expected height"),
-        ({"policy": np.array([np.nan])}, ValueError, "observation 'policy': is not finite"),
+        ({"policy": np.array([0, 0, 0, np.nan])}, ValueError, "observation 'policy': is not finite"),
         ({"policy": [1.0]}, TypeError, "observation 'policy': expected a NumPy array, got list"),
         ({"policy": {"a": np.ones(1)}}, TypeError, "observation 'policy': expected an array, got a dictionary"),
+        ({}, ValueError, "observation={}: expected an array, or at least one group"),
+        ({"pixels": {}}, ValueError, "observation 'pixels': expected at least one camera's image, got none"),
+        (np.ones(5), ValueError, r"'policy': expected the shape \[4\] or \[rows, 4\], got \[5\]"),
+        ({"agent_pos": np.ones((2, 3))}, ValueError, r"'agent_pos': expected the shape \[4\] .* got \[2, 3\]"),
+        (np.ones((2, 2, 4)), ValueError, r"'policy': expected the shape \[4\]"),
         (
-            {"policy": np.ones(1), "agent_pos": np.ones(1)},
+            {"policy": np.ones(4), "agent_pos": np.ones(4)},
             ValueError,
             "'agent_pos': another group is observation.state",
         ),

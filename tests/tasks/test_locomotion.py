@@ -270,6 +270,7 @@ def test_the_names_are_those_of_the_declaration_and_there_is_one_for_every_numbe
         ({"initial_joint_vel": -0.1}, "initial_joint_vel=-0.1"),
         ({"joint_limit_threshold": 1.0}, "joint_limit_threshold=1.0"),
         ({"success_distance": 0.0}, "success_distance=0.0"),
+        ({"success_distance": 1000.5}, "success_distance=1000.5"),
     ],
 )
 def test_settings_that_cannot_work_are_named(robot, change, said):

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from benchmark_app.analysis.verbs.usage import Parser, UsageError
 from benchmark_app.refusal import refuse
+
+if TYPE_CHECKING:
+    from benchmark_app.analysis.scores import Play
 
 NONE = 1
 
@@ -47,9 +51,15 @@ def _run(arguments: list[str]) -> int:
     for broken in found.broken:
         print(f"broken {broken}", file=sys.stderr)
     scores, older = score(found.plays)
-    newer = "a newer play of the same recipe, task and seed counts"
-    left_out = [*found.left_out, *(Note(old.path, f"{newer}: {new.path}") for old, new in older)]
+    left_out = [*found.left_out, *(Note(old.path, _newer(old, new)) for old, new in older)]
     if not scores and not left_out:
         raise UsageError("scores: no evaluation found; name folders that hold play.json")
     print((write_json if args.json else write_text)(scores, left_out, found.notes), end="")
     return 0 if scores else NONE
+
+
+def _newer(old: Play, new: Play) -> str:
+    trained = ""
+    if old.policy_iterations != new.policy_iterations:
+        trained = f" (of a policy of {new.policy_iterations} iterations, this one is of {old.policy_iterations})"
+    return f"a newer play of the same recipe, task and seed counts{trained}: {new.path}"

@@ -15,16 +15,15 @@ from benchmark_app.bundle.evaluation import Average, Evaluation
 
 FORMAT = "benchmark_app.scores/1"
 
-_HEADS = ("", "seed", "success", "% [95 % interval]", "avg_sum_reward", "avg_max_reward", "length")
+_HEADS = ("", "seed", "iterations", "success", "% [95 % interval]", "avg_sum_reward", "avg_max_reward", "length")
 _WIDTH = 120
-_COUNTS = {"num_envs": "environment", "policy_iterations": "iteration"}
 
 
 def write_text(scores: Sequence[Scores], left_out: Sequence[Note], notes: Sequence[Note]) -> str:
     """A table per recipe, what was left out and why, and how to read an interval."""
     lines: list[str] = []
     for one in scores:
-        lines += [_title(one.recipe), *_table(one), *_metrics(one), ""]
+        lines += [_title(one.recipe), *_table(one), *_metrics(one), *_unsaid(one), ""]
     lines += [f"left out {note}" for note in left_out]
     lines += [f"note {note}" for note in notes]
     if scores:
@@ -45,6 +44,7 @@ def write_json(scores: Sequence[Scores], left_out: Sequence[Note], notes: Sequen
                     for kind in ("task", "suite")
                 },
                 "overall": next(_level(level) for level in one.levels if level.kind == "overall"),
+                "elsewhere": [{"task": task, "differs": list(names)} for task, names in one.elsewhere.items()],
             }
             for one in scores
         ],
@@ -61,6 +61,7 @@ def _level(level: Level) -> dict[str, Any]:
         "tasks": list(level.tasks),
         "seeds": [_seed(seed) for seed in level.seeds],
         "over_seeds": {name: _over_seeds(level.over_seeds(name)) for name in names},
+        "unlike_iterations": level.unlike,
         "incomplete_seeds": [{"seed": seed, "missing": list(missing)} for seed, missing in level.incomplete],
     }
 
@@ -69,6 +70,7 @@ def _seed(score: SeedScore) -> dict[str, Any]:
     found = score.evaluation
     return {
         "seed": score.seed,
+        "policy_iterations": dict(score.policy_iterations),
         "paths": list(score.paths),
         "n_episodes": found.n_episodes,
         "n_judged": found.n_judged,
@@ -92,12 +94,10 @@ def _over_seeds(found: OverSeeds | None) -> dict[str, Any] | None:
 
 
 def _title(recipe: Recipe) -> str:
-    """Such as `rsl_rl · newton_mjwarp · ppo · 64 environments`; what is as shipped, or not known, is not told."""
+    """Such as `rsl_rl · newton_mjwarp · agent=ppo · cpu · highest`; what is as shipped, or not known, is not told."""
     words = []
     for name, value in recipe:
-        if name in _COUNTS and value is not None:
-            words.append(f"{value:,} {_COUNTS[name]}{'' if value == 1 else 's'}")
-        elif value not in (None, "", "none"):
+        if value not in (None, "", "none"):
             words.append(f"{IDENTITY[name].title.lower()} {value}" if name in ("settings", "overrides") else str(value))
     return " · ".join(words)
 
@@ -107,11 +107,13 @@ def _table(scores: Scores) -> Iterator[str]:
     rows: list[tuple[str, ...]] = [_HEADS]
     for level in _shown(scores):
         for i, one in enumerate(level.seeds):
-            rows.append((_name(level) if i == 0 else "", str(one.seed), *_cells(one.evaluation)))
-        if len(level.seeds) > 1:
-            rows.append(("", "over seeds", *_over(level)))
+            rows.append((_name(level) if i == 0 else "", str(one.seed), _iterations(one), *_cells(one.evaluation)))
+        if len(level.seeds) > 1 and not level.unlike:
+            rows.append(("", "over seeds", "", *_over(level)))
         for seed, missing in level.incomplete:
-            rows.append((_name(level) if not level.seeds else "", str(seed), f"no {', no '.join(missing)}", *[""] * 4))
+            rows.append(
+                (_name(level) if not level.seeds else "", str(seed), "", f"no {', no '.join(missing)}", *[""] * 4)
+            )
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS))]
     for row in rows:
         first, *cells = (
@@ -127,6 +129,27 @@ def _shown(scores: Scores) -> list[Level]:
 
 def _name(level: Level) -> str:
     return f"suite {level.name or '(none)'}" if level.kind == "suite" else level.name
+
+
+def _iterations(one: SeedScore) -> str:
+    """For how many iterations a task's policy was trained; nothing for several tasks."""
+    (number, *others) = one.policy_iterations.values()
+    return "" if others or number is None else f"{number:,}"
+
+
+def _unsaid(scores: Scores) -> Iterator[str]:
+    """Why there is no line over seeds, none for a suite or overall, or one without some tasks."""
+    shown = _shown(scores)
+    for level in shown:
+        for task, numbers in level.unlike.items():
+            pairs = zip(level.seeds, numbers, strict=True)
+            each = ", ".join(f"seed {one.seed} {'?' if number is None else f'{number:,}'}" for one, number in pairs)
+            yield f"  {_name(level)}: nothing over seeds, because iterations of {task} differ: {each}"
+    if scores.elsewhere:
+        several = any(level.kind != "task" for level in shown)
+        lacking = "without" if several else "none, because one task is of this recipe; not of it:"
+        tasks = "; ".join(f"{task} (differs in {', '.join(names)})" for task, names in scores.elsewhere.items())
+        yield f"  suites and overall: {lacking} {tasks}"
 
 
 def _cells(found: Evaluation) -> tuple[str, ...]:
