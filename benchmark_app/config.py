@@ -24,7 +24,7 @@ from benchmark_app.frameworks.agent import AGENTS, Agent
 from benchmark_app.frameworks.mapping import native_problems
 from benchmark_app.frameworks.registry import load_translation
 from benchmark_app.physics import availability
-from benchmark_app.physics.catalogue import ENGINES
+from benchmark_app.physics.catalogue import ENGINES, made_for_others
 from benchmark_app.physics.cfg import EngineCfg
 from benchmark_app.profiling.host.interpreter import other_interpreter, this_interpreter
 from benchmark_app.rank_settings import MOST_RANKS, library_rank_problems, rank_problems
@@ -279,11 +279,10 @@ def _unsupported(s: Settings) -> list[str]:
     for group, engine in (("physics", s.physics), ("reference_physics", s.reference_physics)):
         if engine is None:
             continue
-        if problem := availability.device_problem(engine.name, s.device):
-            found.append(problem if group == "physics" else problem.replace("physics=", f"{group}=", 1))
-        declared = s.task.declaration
-        if declared is not None and engine.name not in declared.engines:
-            found.append(f"{group}={engine.name}: task={s.task.name} is made for {', '.join(declared.engines)}")
+        problems = [availability.device_problem(engine.name, s.device)]
+        if (declared := s.task.declaration) is not None:
+            problems.append(made_for_others(engine.name, s.task.name, declared.engines))
+        found += [problem.replace("physics=", f"{group}=", 1) for problem in problems if problem]
     return found + (_framework_problems(s) if _learns(s) else [])
 
 

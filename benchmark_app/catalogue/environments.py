@@ -8,6 +8,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from benchmark_app.physics.catalogue import made_for_others
 from benchmark_app.physics.given import engine_cfg
 
 from .entries import TaskEntry, TaskError, find_tasks, load_task, task_cfg
@@ -136,8 +137,8 @@ def _of_the_engine(cfg: EnvCfg, physics: Any, device: Any, physics_settings: Any
     except ValueError as error:
         found.append(str(error))
     else:
-        if cfg.declaration is not None and physics not in cfg.declaration.engines:
-            found.append(f"physics={physics}: task={cfg.name} is made for {', '.join(cfg.declaration.engines)}")
+        if cfg.declaration is not None:
+            found += filter(None, [made_for_others(physics, cfg.name, cfg.declaration.engines)])
     if not re.fullmatch(r"cpu|cuda(:\d+)?", str(device)):
         found.append(f"device={device}: must be cpu, cuda or cuda:N")
     return found

@@ -13,6 +13,7 @@ from typing import Any
 from benchmark_app.analysis.verbs.usage import Parser, UsageError
 from benchmark_app.catalogue.entries import TaskError
 from benchmark_app.catalogue.reference import ReferenceFileError
+from benchmark_app.physics.catalogue import ENGINES, made_for_others
 from benchmark_app.refusal import refuse
 
 from .agreement import engines_agree_on_the_robot
@@ -130,7 +131,7 @@ def _check_engines(args: argparse.Namespace, tasks: list[Claims], pythons: dict[
     """An engine that was asked for by name must be declared, and must run."""
     for engine in args.engine:
         for claims in tasks:
-            if engine not in claims.declaration.engines:
+            if engine not in ENGINES or made_for_others(engine, claims.entry.name, claims.declaration.engines):
                 declared = ", ".join(claims.declaration.engines)
                 raise UsageError(f"--engine {engine}: {claims.entry.name} is declared for {declared}")
         if reason := why_not(engine, args.device, python_of(engine, pythons)):

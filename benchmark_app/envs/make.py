@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from benchmark_app.physics import availability, load_engine, make_backend
+from benchmark_app.physics.catalogue import made_for_others
 from benchmark_app.physics.given import engine_cfg
 
 from .cfg import EnvCfg
@@ -29,13 +30,16 @@ def make_env(
         physics_settings: The engine's own settings, by the names in `conf/physics/`.
 
     Raises:
-        ValueError: A setting cannot work, or the engine or the device is not there; the message says which, and why.
+        ValueError: A setting cannot work, the task is not made for the engine, or the engine or the device is not there;
+            the message says which, and why.
     """
     if not isinstance(num_envs, int) or isinstance(num_envs, bool) or num_envs < 1:
         raise ValueError(f"num_envs={num_envs!r}: must be a whole number of at least 1")
     if problems := cfg.problems():
         raise ValueError("; ".join(f"task.{problem}" for problem in problems))
     engine = engine_cfg(physics, physics_settings)
+    if cfg.declaration is not None and (problem := made_for_others(physics, cfg.name, cfg.declaration.engines)):
+        raise ValueError(problem)
     if problem := availability.missing(physics, python=sys.executable):
         raise ValueError(f"physics={physics}: {problem}")
     if problem := absent(device):

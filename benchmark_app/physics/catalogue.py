@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from . import engine_warnings
@@ -30,6 +30,7 @@ class Engine:
         python: Python versions it needs, major and minor; empty: all that we support.
         needs_gpu: It runs on an NVIDIA GPU only.
         needs_usd: It builds scenes from USD files only.
+        stands_in_for: An engine of which this is another build: tasks made for that one are taken by this one, too.
         licence: What a user must accept to use it, "" where it is open source.
         accepted_by: Environment variable by which the user says so; the engine does not start without it.
         warnings: What it may say that means wrong physics, by name.
@@ -46,6 +47,7 @@ class Engine:
     python: tuple[tuple[int, int], ...] = ()
     needs_gpu: bool = False
     needs_usd: bool = False
+    stands_in_for: str = ""
     licence: str = ""
     accepted_by: str = ""
     warnings: Mapping[str, EngineWarning] = field(default_factory=dict)
@@ -130,9 +132,17 @@ ENGINES: dict[str, Engine] = {
         python=((3, 12),),
         needs_gpu=True,
         needs_usd=True,
+        stands_in_for="ovphysx",
         licence="the NVIDIA Omniverse License Agreement",
         accepted_by="OMNI_KIT_ACCEPT_EULA",
         warnings=engine_warnings.PHYSX,
     ),
 }
 """Engine name (`physics=NAME`) to what is known of it before it is imported."""
+
+
+def made_for_others(engine: str, task: str, made_for: Collection[str]) -> str:
+    """Why a task does not run on an engine: it is made for others; "" where it does."""
+    if {engine, ENGINES[engine].stands_in_for} & set(made_for):
+        return ""
+    return f"physics={engine}: task={task} is made for {', '.join(made_for)}"

@@ -39,6 +39,7 @@ DECLARATION = TaskDeclaration(
         Source(
             what="the idea of pushing a block to a target in the plane, as in PushT",
             origin="https://github.com/real-stanford/diffusion_policy",
+            revision="02373793ac4d0f63582c20fe1cff76034837edb5",
             licence="MIT",
         ),
     ),

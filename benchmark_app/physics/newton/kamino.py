@@ -128,7 +128,10 @@ class NewtonKaminoBackend(NewtonBackend):
         """
         if self._dynamics_solver != "lox":
             return None
-        return self._solver._solver_kamino._solver_fd._problem.system.linear_solver._rcm_scratch["permutation_valid"]
+        factorisation = self._solver._solver_kamino._solver_fd._problem.system.linear_solver
+        if factorisation is None or factorisation._rcm_scratch is None:  # nothing to factor, or never reordered
+            return None
+        return factorisation._rcm_scratch["permutation_valid"]
 
     def _allocate(self, scene: NewtonScene) -> None:
         super()._allocate(scene)
