@@ -17,6 +17,7 @@ from hydra._internal.hydra import Hydra
 from hydra._internal.utils import _run_hydra, create_automatic_config_search_path, get_args_parser
 from hydra.conf import HydraConf
 from hydra.core.config_search_path import SearchPathQuery
+from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -155,6 +156,9 @@ def _ask_hydra(args: Any) -> int:
     def nothing(_: DictConfig) -> None:
         raise AssertionError("--help and its like run nothing")
 
+    # For each group it lists Hydra copies its store, large with plugins; nobody writes into it here.
+    store: Any = ConfigStore.instance()
+    store.__deepcopy__ = lambda memo: store
     try:
         _run_hydra(args, args.parser, nothing, config_path=str(conf_dir()), config_name="config")
     except SystemExit as done:

@@ -30,8 +30,8 @@ def make_env(
         physics_settings: The engine's own settings, by the names in `conf/physics/`.
 
     Raises:
-        ValueError: A setting cannot work, the task is not made for the engine, or the engine or the device is not there;
-            the message says which, and why.
+        ValueError: A setting cannot work, the task is not made for the engine, or the engine or the device is not
+            there; the message says which, and why.
     """
     if not isinstance(num_envs, int) or isinstance(num_envs, bool) or num_envs < 1:
         raise ValueError(f"num_envs={num_envs!r}: must be a whole number of at least 1")
