@@ -56,7 +56,8 @@ class SleepyEnv:
         lengths, returns = [row[0] for row in rows], [row[1] for row in rows]
         tally = np.array([lengths, returns, range(len(rows)), returns], dtype=float)
         succeeded = np.array([good for _, _, good in rows], dtype=bool)
-        return Episodes(tally=tally, term_names=(), metric_names=(), succeeded=succeeded, played_in=[], dropped=0)
+        nothing = np.empty((0, len(rows)), dtype=np.float32)
+        return Episodes(tally, nothing, (), (), succeeded, played_in=[], dropped=0)
 
 
 def recorder(env: SleepyEnv, **settings: object) -> tuple[TrainingRecorder, list]:

@@ -28,8 +28,8 @@ class Episodes:
     """Finished episodes, in the order in which they finished, on the CPU. Columns are made when they are asked for.
 
     Attributes:
-        tally: float64 `[4 + T + M, K]`: the lines of `TALLY`, the sum of every term of the reward over the episode,
-            and the metrics of its ending step.
+        tally: float64 `[4 + T, K]`: the lines of `TALLY`, and the sum of every term of the reward over the episode.
+        measured: float32 `[M, K]`: the metrics of its ending step.
         term_names: The terms' names, T of them.
         metric_names: The metrics' names, M of them.
         succeeded: bool `[K]`, or None where the task reports none.
@@ -38,6 +38,7 @@ class Episodes:
     """
 
     tally: np.ndarray
+    measured: np.ndarray
     term_names: tuple[str, ...]
     metric_names: tuple[str, ...]
     succeeded: np.ndarray | None
@@ -70,14 +71,13 @@ class Episodes:
     @property
     def term_sums(self) -> dict[str, torch.Tensor]:
         """Each term of the reward, summed over the episode: name to float32 `[K]`."""
-        sums = self.tally[len(TALLY) : len(TALLY) + len(self.term_names)]
+        sums = self.tally[len(TALLY) :]
         return dict(zip(self.term_names, torch.from_numpy(sums).float(), strict=True))
 
     @property
     def metrics(self) -> dict[str, torch.Tensor]:
         """What the task measured: name to float32 `[K]`, NaN where an episode has no value."""
-        measured = self.tally[len(TALLY) + len(self.term_names) :]
-        return dict(zip(self.metric_names, torch.from_numpy(measured).float(), strict=True))
+        return dict(zip(self.metric_names, torch.from_numpy(self.measured), strict=True))
 
     @property
     def success(self) -> torch.Tensor | None:
@@ -103,19 +103,22 @@ class EpisodeLog:
         self._capacity = capacity
         self._terms = terms
         self._metrics = metrics
-        self._chunks: deque[tuple[np.ndarray, torch.Tensor, torch.Tensor | None]] = deque()
+        self._chunks: deque[tuple[np.ndarray, torch.Tensor, torch.Tensor, torch.Tensor | None]] = deque()
         self._size = 0
         self._dropped = 0
 
-    def append(self, rows: np.ndarray, tally: torch.Tensor, success: torch.Tensor | None) -> None:
-        """Add episodes.
+    def append(
+        self, rows: np.ndarray, tally: torch.Tensor, measured: torch.Tensor, success: torch.Tensor | None
+    ) -> None:
+        """Add episodes; nothing is joined or converted before someone asks, since this runs at nearly every step.
 
         Args:
             rows: The rows `[K]` that played them.
-            tally: float64 `[4 + T + M, K]` on the device, as in `Episodes`.
+            tally: float64 `[4 + T, K]` on the device, as in `Episodes`.
+            measured: float32 `[M, K]` on the device, likewise.
             success: bool `[K]` on the device, or None.
         """
-        self._chunks.append((rows, tally, success))
+        self._chunks.append((rows, tally, measured, success))
         self._size += len(rows)
         while self._size - len(self._chunks[0][0]) >= self._capacity:
             lost = len(self._chunks.popleft()[0])
@@ -127,20 +130,21 @@ class EpisodeLog:
         chunks, dropped = list(self._chunks), self._dropped
         self._chunks.clear()
         self._size = self._dropped = 0
-        rows = [rows for rows, _, _ in chunks]
-        height = len(TALLY) + len(self._terms) + len(self._metrics)
-        flags = [success for _, _, success in chunks if success is not None]
-        if chunks and chunks[0][1].is_cuda:  # one read of the device for both
-            parts = torch.cat([tally for _, tally, _ in chunks], 1)
-            if flags:
-                parts = torch.cat((parts, torch.cat(flags).unsqueeze(0)))
-            read = parts.cpu().numpy()
-            succeeded = read[height] != 0 if flags else None
-            return Episodes(read[:height], self._terms, self._metrics, succeeded, rows, dropped)
-        # NumPy joins small pieces in a fraction of torch's time, and this runs in every iteration of a training.
-        tally = np.concatenate([np.empty((height, 0)), *(tally.numpy() for _, tally, _ in chunks)], 1)
-        succeeded = np.concatenate([flag.numpy() for flag in flags]) if flags else None
-        return Episodes(tally, self._terms, self._metrics, succeeded, rows, dropped)
+        rows = [chunk[0] for chunk in chunks]
+        flags = [success for *_, success in chunks if success is not None]
+        height = len(TALLY) + len(self._terms)
+        if chunks and chunks[0][1].is_cuda:  # one read of the device for all
+            parts = [torch.cat([tally for _, tally, _, _ in chunks], 1)]
+            parts.append(torch.cat([measured for _, _, measured, _ in chunks], 1).double())
+            parts += [torch.cat(flags).double().unsqueeze(0)] if flags else []
+            tally, measured, last = np.split(torch.cat(parts).cpu().numpy(), [height, height + len(self._metrics)])
+            measured, succeeded = measured.astype(np.float32), last[0] != 0 if flags else None
+        else:  # NumPy joins small pieces in a fraction of torch's time, and this runs in every iteration of a training
+            tally = np.concatenate([np.empty((height, 0)), *(chunk[1].numpy() for chunk in chunks)], 1)
+            nothing = np.empty((len(self._metrics), 0), dtype=np.float32)
+            measured = np.concatenate([nothing, *(chunk[2].numpy() for chunk in chunks)], 1)
+            succeeded = np.concatenate([flag.numpy() for flag in flags]) if flags else None
+        return Episodes(tally, measured, self._terms, self._metrics, succeeded, rows, dropped)
 
 
 class Deal:

@@ -343,8 +343,7 @@ class TorchEnv(Failures, Playback):
         if not self._on_cpu:
             env_ids = env_ids.to(self._device, non_blocking=True)
         success, metrics = self._outcome(env_ids)
-        tally = self._tally.index_select(1, env_ids)
-        self._log.append(rows, torch.cat((tally, metrics.double())) if self.metrics else tally, success)
+        self._log.append(rows, self._tally.index_select(1, env_ids), metrics, success)
         if not self._autoreset:
             self._waiting = np.union1d(self._waiting, rows)
             return

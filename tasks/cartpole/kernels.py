@@ -62,8 +62,9 @@ def judge(  # type: ignore[no-untyped-def]
     terms: wp.array2d[wp.float32],
     reward: wp.array[wp.float32],
     terminated: wp.array[wp.bool],
+    measured: wp.array2d[wp.float32],
 ):
-    """Termination, and the reward's terms: per second, times the control step."""
+    """Termination, the reward's terms (per second, times the control step), and the metrics."""
     row = wp.tid()
     angle = policy[row, 0]
     over = wp.abs(policy[row, 2]) > max_cart_position or wp.abs(angle) > max_pole_angle
@@ -74,6 +75,8 @@ def judge(  # type: ignore[no-untyped-def]
     terms[row, 3] = cart_velocity * wp.abs(policy[row, 3]) * dt
     terms[row, 4] = pole_velocity * wp.abs(policy[row, 1]) * dt
     reward[row] = terms[row, 0] + terms[row, 1] + terms[row, 2] + terms[row, 3] + terms[row, 4]
+    measured[0, row] = wp.abs(angle)
+    measured[1, row] = wp.abs(policy[row, 2])
 
 
 @wp.kernel(enable_backward=False)  # type: ignore[untyped-decorator]

@@ -118,7 +118,9 @@ def test_an_abandoned_episode_is_not_counted_and_its_row_starts_clean():
 def test_a_log_nobody_reads_stays_small_and_says_what_it_lost():
     log = EpisodeLog(capacity=10)
     for i in range(100):
-        log.append(torch.tensor([i]).numpy(), torch.full((4, 1), float(i), dtype=torch.float64), None)
+        log.append(
+            torch.tensor([i]).numpy(), torch.full((4, 1), float(i), dtype=torch.float64), torch.empty(0, 1), None
+        )
     episodes = log.drain()
     assert episodes.dropped == 90
     assert episodes.lengths.tolist() == list(range(90, 100))

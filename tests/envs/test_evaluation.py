@@ -179,6 +179,7 @@ def test_the_sums_of_a_running_episode_survive_an_export():
             one.step(torch.ones(2, 1))
     mine, theirs = env.drain_episodes(), other.drain_episodes()
     assert mine.tally.tolist()[3:] == theirs.tally.tolist()[3:]
+    assert mine.measured.tolist() == theirs.measured.tolist()
     assert mine.largest_rewards.tolist() == [1.5, 1.5]
 
 
