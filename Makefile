@@ -83,6 +83,7 @@ task-pictures: install ## Draw docs/tasks/*.png anew (needs OSMesa: Debian's lib
 
 bench: install ## Measure our own overhead against bare engines and loops
 	$(BIN)/python benchmarks/env_overhead.py
+	$(BIN)/python benchmarks/env_overhead.py --task ant
 	$(BIN)/python benchmarks/engine_overhead.py
 	$(BIN)/python benchmarks/guard_overhead.py
 	$(BIN)/python benchmarks/hook_overhead.py
