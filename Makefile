@@ -9,6 +9,7 @@ OVPHYSX_INSTALLED := $(OVPHYSX_VENV)/.installed
 ARGS ?=
 # Processes the tests run in, whole files at a time.
 TEST_PROCESSES ?= 2
+SIDE_BY_SIDE := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 export OMP_NUM_THREADS ?= 1
 
@@ -41,7 +42,7 @@ run: install ## Run the main job: start-up, runtime, training and play (ARGS="fr
 	$(BIN)/python -m benchmark_app $(ARGS)
 
 test: install ## Run the tests
-	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile -m "not learning and not gpu and not ovphysx and not slurm and not slow and not tasks" $(ARGS)
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not learning and not gpu and not ovphysx and not slurm and not slow and not tasks" $(ARGS)
 
 test-learning: install ## Train every library on cartpole with three seeds, and check what it learned (minutes)
 	$(BIN)/python -m pytest -m learning $(ARGS)
@@ -49,11 +50,11 @@ test-learning: install ## Train every library on cartpole with three seeds, and 
 test-tasks: install ## Run every rule of the contract on every task and engine (half an hour)
 	$(BIN)/python -m pytest -n $(TEST_PROCESSES) -m "tasks and not gpu and not ovphysx" $(ARGS)
 
-test-slow: install ## Count how often verdicts are wrong under every noise model (seconds)
-	$(BIN)/python -m pytest -m slow $(ARGS)
+test-slow: install ## Run what takes long beside a quicker test of its kind (minutes)
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "slow and not gpu and not ovphysx" $(ARGS)
 
 test-ovphysx: install-ovphysx ## Run the tests of physics=ovphysx (downloads it, under NVIDIA's licence)
-	$(OVPHYSX_VENV)/bin/python -m pytest -n $(TEST_PROCESSES) --dist loadfile -m "ovphysx and not gpu and not tasks" $(ARGS)
+	$(OVPHYSX_VENV)/bin/python -m pytest $(SIDE_BY_SIDE) -m "ovphysx and not gpu and not tasks and not slow" $(ARGS)
 
 test-slurm: install ## Run the tests on a SLURM of their own (needs slurm-wlm munge slurmdbd mariadb-server)
 	$(BIN)/python -m pytest -m slurm $(ARGS)

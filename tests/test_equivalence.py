@@ -251,6 +251,7 @@ def test_a_reference_whose_solver_stops_early_fails_the_run_and_names_its_own_se
 
 
 @pytest.mark.engine
+@pytest.mark.slow
 def test_what_a_real_engine_counts_is_told_by_rollout(app):
     found, out = measured(app, *STOPS_EARLY, "reference_physics.allow=[no_convergence]")
     assert set(found["engine_warnings"]) == {"reference", "reference.half_step"}

@@ -136,6 +136,9 @@ def gymnasium_sees_success_and_metrics(live: Live) -> str:
         require(limit == wanted, f"_max_episode_steps is {limit}, not {wanted}")
         obs, info = env.reset(seed=0)
         env.action_space.seed(0)
+        named = {group: len(parts) for group, parts in cfg.conventions().get("observations", {}).items()}
+        if named != dict(env.torch_env.obs_groups_spec):
+            raise SkipTest("conventions() does not fit the environment, which another check tells")
         for _ in range(SHORT):
             require(env.observation_space.contains(obs), "an observation lies outside observation_space")
             keys = canonical_observation(cfg, obs)

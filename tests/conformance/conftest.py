@@ -4,6 +4,8 @@ An engine that also runs on CUDA is checked there too, with the marker `gpu`: in
 may keep to the first device it was started on.
 """
 
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -20,6 +22,20 @@ def _case(name, device):
     if device == "cuda":
         marks.append(pytest.mark.gpu)
     return pytest.param((name, device), marks=marks, id=name if device == "cpu" else f"{name}-cuda")
+
+
+HERE = Path(__file__).parent
+ALWAYS = {"newton_kamino": ("test_capabilities", "test_facts", "test_motion")}
+"""An engine that takes seconds to build is held to these in every run of the tests; `make test-tasks` to all."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest chooses by markers
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.parent == HERE and hasattr(item, "callspec"):
+            name, _ = item.callspec.params.get("engine", ("", ""))
+            if name in ALWAYS and item.path.stem not in ALWAYS[name]:
+                item.add_marker(pytest.mark.tasks)
 
 
 @pytest.fixture(

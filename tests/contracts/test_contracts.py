@@ -29,7 +29,11 @@ from . import contact_task
 
 EPISODE_STEPS = 60
 """Enough for a cartpole to fall by itself, and short of most episodes' end."""
-WHOLE = ("in_contact", "floating", "cartpole")
+WHOLE = {
+    "newton_mjwarp": ("in_contact", "floating", "cartpole"),
+    "ovphysx": ("in_contact", "floating", "cartpole"),
+    "newton_kamino": ("in_contact",),
+}
 """Tasks that keep every rule in every run of the tests; `make test-tasks` does the same for all others."""
 QUICK = {
     "newton_mjwarp": (same_seed_same_run, resetting_rows_leaves_the_others_alone, an_exported_state_continues),
@@ -60,7 +64,7 @@ def cases() -> Iterator[Any]:
             marks = [pytest.mark.ovphysx] if physics == "ovphysx" else []
             marks += [pytest.mark.gpu] if device == "cuda" else []
             for rule in RULES:
-                slow = [] if task in WHOLE or rule in QUICK.get(physics, ()) else [pytest.mark.tasks]
+                slow = [] if task in WHOLE.get(physics, ()) or rule in QUICK.get(physics, ()) else [pytest.mark.tasks]
                 name = f"{task}-{physics}-{device}-{rule.__name__}"
                 yield pytest.param(rule, task, physics, device, id=name, marks=[*marks, *slow])
 

@@ -362,7 +362,7 @@ def test_a_checkpoint_without_a_card_is_played_once_its_library_has_looked_at_it
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("workflow", ["training", "play"])
+@pytest.mark.parametrize("workflow", ["training", pytest.param("play", marks=pytest.mark.slow)])
 def test_a_truncated_checkpoint_is_refused_with_and_without_its_card(app, trained, workflow):
     half = app.folder / "policy.pt"
     half.write_bytes(trained.read_bytes()[: trained.stat().st_size // 2])

@@ -46,6 +46,7 @@ def test_without_a_folder_the_user_s_own_variable_holds(app, setting, given):
 
 
 @pytest.mark.engine
+@pytest.mark.slow
 def test_two_runs_that_compile_into_one_folder_at_once_complete_and_the_next_is_warm(app):
     # Fifty modules take a minute to compile: what the user's cache has of them is copied, but for the environment's.
     where = "import warp; warp.init(); print(warp.config.kernel_cache_dir)"

@@ -53,7 +53,7 @@ def test_a_task_that_fails_is_a_crash_with_the_real_iterations(app, workflow, po
     app.assert_clean()
 
 
-@pytest.mark.parametrize("workflow", ["training", "play"])
+@pytest.mark.parametrize("workflow", ["training", pytest.param("play", marks=pytest.mark.slow)])
 def test_an_interrupt_stops_at_the_next_step(app, workflow, policy):
     process = start(app, workflow, policy, "sleep@0")
     app.wait_for_event(workflow, '"iteration"' if workflow == "training" else '"steps"', process)
@@ -69,7 +69,7 @@ def test_an_interrupt_stops_at_the_next_step(app, workflow, policy):
     app.assert_clean()
 
 
-@pytest.mark.parametrize("workflow", ["training", "play"])
+@pytest.mark.parametrize("workflow", ["training", pytest.param("play", marks=pytest.mark.slow)])
 def test_sigkill_to_the_worker_and_to_the_application(app, workflow, policy):
     process = start(app, workflow, policy, "sleep@0")
     app.wait_for_event(workflow, '"iteration"' if workflow == "training" else '"steps"', process)

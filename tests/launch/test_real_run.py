@@ -89,6 +89,7 @@ def test_the_main_job_leaves_four_true_bundles(app):
     app.assert_clean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("framework", [name for name in FRAMEWORKS if name != "rsl_rl"])
 def test_every_other_library_trains_and_plays_on_equal_terms(app, framework):
     steps = ("workflow=training", "workflow.steps=[training,play]")

@@ -77,6 +77,7 @@ def test_a_nonfinite_effort_is_a_fault_with_its_row():
     assert backend.describe_fault() == "newton_kamino: non-finite joint state in row 1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["dvi", "padmm"])
 def test_the_other_dynamics_solvers_swing_the_same_pole(solver):
     found, other = (
