@@ -181,5 +181,5 @@ VERBS: dict[str, Callable[[list[str]], int]] = {
     "backends": _backends,
     "tasks": _tasks,
     "check": _check,
-    **{verb: _analysis(verb) for verb in ("scores", "compare", "report", "export", "history")},
+    **{verb: _analysis(verb) for verb in ("scores", "summary", "compare", "report", "export", "history")},
 }

@@ -30,17 +30,21 @@ from benchmark_app.profiling.host.interpreter import other_interpreter, this_int
 from benchmark_app.rank_settings import MOST_RANKS, library_rank_problems, rank_problems
 from benchmark_app.refusal import unknown_key
 from benchmark_app.settings import (
+    AUTO,
     GROUPS,
     FrameworkCfg,
     NotInstalledError,
     SettingError,
     Settings,
     UnsupportedError,
+    least_warmup,
     task_cfg_class,
 )
+from benchmark_app.startup_settings import startup_problems
 
 MOST = 10**9
 ACTION_SETS = 3  # of the workflow equivalence; each row is driven with one
+MOST_REPEATS = 1000
 MOST_ENVS = 2**20  # a million more would only be killed for want of memory, perhaps with its neighbours
 
 
@@ -55,6 +59,7 @@ class _Root:
     kernel_cache: str | None
     nan_guard: bool
     checkpoint: str | None
+    repeats: int
     task: Any
     workflow: Any
     framework: Any
@@ -186,12 +191,13 @@ def _shown(value: Any) -> str:
 def _expected(kind: type[Any], key: str, message: str) -> str:
     """Say in a few words what a setting of a schema class must be."""
     types = {cls.name: str(cls.type) for cls in dataclasses.fields(kind)}
-    base, _, optional = types.get(key, "").partition(" | ")
+    base, optional = types.get(key, "").removesuffix(" | None"), types.get(key, "").endswith(" | None")
     words = {
         "int": "must be a whole number",
         "float": "must be a number",
         "bool": "must be true or false",
         "str": "must be a text",
+        "int | str": f"must be a whole number or {AUTO}",
         "list[int]": "must be a list of whole numbers such as [32,32]",
         "list[str]": "must be a list such as [a,b]",
         "dict[str, str]": "must be pairs such as {old:new}",
@@ -214,17 +220,15 @@ def _problems(settings: Settings) -> list[str]:
         ("num_envs", s.num_envs, 1, MOST_ENVS),
         ("seed", s.seed, 0, 2**31 - 1),
         ("threads", s.threads, 1, os.cpu_count() or 1),
+        ("repeats", s.repeats, 1, MOST_REPEATS),
         ("distributed.nproc", s.distributed.nproc, 1, MOST_RANKS),
         ("agent.iterations", s.agent.iterations, 1, MOST),
         ("agent.rollout", s.agent.rollout, 1, MOST_ENVS),
-        ("training.warmup_iterations", s.training.warmup_iterations, 0, MOST),
         ("training.checkpoint_interval", s.training.checkpoint_interval, 0, MOST),
         ("training.early_stop_window", s.training.early_stop_window, 1, MOST),
         ("play.episodes", s.play.episodes, 1, MOST),
         ("play.policy_batch", s.play.policy_batch, 1, MOST_ENVS),
-        ("play.warmup_steps", s.play.warmup_steps, 0, MOST),
         ("runtime.steps", s.runtime.steps, 1, MOST),
-        ("runtime.warmup_steps", s.runtime.warmup_steps, 0, MOST),
         ("startup.top_n", s.startup.top_n, 0, MOST),
         ("run.grace_s", s.run.grace_s, 0, 86400),
         ("run.reserve_mb", s.run.reserve_mb, 1, 1024),
@@ -235,11 +239,16 @@ def _problems(settings: Settings) -> list[str]:
             found.append(f"{key}={value}: must be at least {least}")
         elif value > most:
             found.append(f"{key}={value}: must be at most {most}")
+    found += [problem for key, value in _warmups(s) if (problem := _warmup_problem(key, value))]
     if not s.run.root.strip():
         found.append("run.root=: must name a folder, such as outputs")
     if not 0.0 <= s.learning.ema_alpha <= 1.0:
         found.append(f"learning.ema_alpha={s.learning.ema_alpha}: must be from 0 to 1")
-    if s.training.warmup_iterations >= s.agent.iterations and "training" in s.workflow.steps:
+    if (
+        not found
+        and least_warmup(s.training.warmup_iterations) >= s.agent.iterations
+        and "training" in s.workflow.steps
+    ):
         found.append(
             f"training.warmup_iterations={s.training.warmup_iterations}: must be below agent.iterations="
             f"{s.agent.iterations}, or nothing would be measured"
@@ -252,10 +261,24 @@ def _problems(settings: Settings) -> list[str]:
         s.kernel_cache = os.path.abspath(os.path.expanduser(s.kernel_cache))
     if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", s.device):
         found.append(f"device={s.device}: must be auto, cpu, cuda or cuda:N")
-    found += rank_problems(s)
+    found += rank_problems(s) + startup_problems(s)
     if not found and _learns(s):
         found += _native_problems(s)
     return found + _checkpoint_problems(s) + _equivalence_problems(s)
+
+
+def _warmups(s: Settings) -> list[tuple[str, int | str]]:
+    return [
+        ("training.warmup_iterations", s.training.warmup_iterations),
+        ("play.warmup_steps", s.play.warmup_steps),
+        ("runtime.warmup_steps", s.runtime.warmup_steps),
+    ]
+
+
+def _warmup_problem(key: str, value: int | str) -> str:
+    if value == AUTO or (isinstance(value, int) and 0 <= value <= MOST):
+        return ""
+    return f"{key}={value}: must be a whole number from 0 to {MOST}, or {AUTO}"
 
 
 def _learns(s: Settings) -> bool:
@@ -354,7 +377,7 @@ def _resume_problems(s: Settings) -> list[str]:
             f"agent.iterations={s.agent.iterations}: the checkpoint has done {done} already; set agent.iterations "
             f"above {done}"
         ]
-    if s.training.warmup_iterations >= left:
+    if least_warmup(s.training.warmup_iterations) >= left:
         return [
             f"training.warmup_iterations={s.training.warmup_iterations}: must be below the {left} iterations left of "
             f"agent.iterations={s.agent.iterations} after the checkpoint's {done}, or nothing would be measured"

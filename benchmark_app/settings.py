@@ -14,8 +14,10 @@ from benchmark_app.envs.cfg import EnvCfg
 from benchmark_app.frameworks.agent import AGENTS, Agent
 from benchmark_app.physics.catalogue import ENGINES
 from benchmark_app.physics.cfg import EngineCfg
+from benchmark_app.profiling.worker.timing import MODES
 
 WORKFLOWS = ("startup", "runtime", "training", "play", "equivalence")
+AUTO = "auto"
 
 
 class SettingError(Exception):
@@ -80,8 +82,8 @@ class ProfilingCfg:
     def problems(self) -> list[str]:
         """A mode or period that cannot be measured with."""
         found = []
-        if self.mode != "host_return":
-            found.append(f"mode={self.mode}: must be host_return")
+        if self.mode not in MODES:
+            found.append(f"mode={self.mode}: must be one of {', '.join(MODES)}")
         if not 0.05 <= self.sample_period_s <= 3600:
             found.append(f"sample_period_s={self.sample_period_s}: must be from 0.05 to 3600")
         return found
@@ -98,7 +100,7 @@ class DistributedCfg:
 class TrainingCfg:
     """`training.*`."""
 
-    warmup_iterations: int
+    warmup_iterations: int | str
     checkpoint_interval: int
     early_stop_success: float | None
     early_stop_window: int
@@ -134,7 +136,7 @@ class PlayCfg:
 
     episodes: int
     policy_batch: int
-    warmup_steps: int
+    warmup_steps: int | str
 
 
 @dataclass(kw_only=True)
@@ -142,14 +144,20 @@ class RuntimeCfg:
     """`runtime.*`."""
 
     steps: int
-    warmup_steps: int
+    warmup_steps: int | str
 
 
 @dataclass(kw_only=True)
 class StartupCfg:
-    """`startup.*`."""
+    """`startup.*`.
+
+    Attributes:
+        whitelist: The file as typed; in checked settings what it holds, as JSON (phase → patterns).
+    """
 
     top_n: int
+    whitelist: str | None
+    kernel_cache: str
 
 
 @dataclass(kw_only=True)
@@ -238,6 +246,7 @@ class Settings:
     kernel_cache: str | None
     nan_guard: bool
     checkpoint: str | None
+    repeats: int
     admission: AdmissionCfg
     numerics: NumericsCfg
     distributed: DistributedCfg
@@ -298,6 +307,11 @@ GROUPS: dict[str, type[Any]] = {
     "sweep": SweepCfg,
     "worker": WorkerCfg,
 }
+
+
+def least_warmup(warmup: int | str) -> int:
+    """How many leading iterations a warm-up takes as far as the settings say; 0 where it is detected (`auto`)."""
+    return 0 if warmup == AUTO else int(warmup)
 
 
 def task_cfg_class(module: str) -> type[EnvCfg]:

@@ -85,7 +85,10 @@ def _startup(bundle: StartupBundle) -> str:
         return ""
     phases = ", ".join(f"{name} {phase.total_time_s:.2f}" for name, phase in bundle.phases.items())
     reached = "to the first step" if "first_step" in bundle.phases else f"until it ended in {list(bundle.phases)[-1]}"
-    return f"{sum(phase.total_time_s for phase in bundle.phases.values()):.2f} s {reached} ({phases})"
+    extra = bundle.extra or {}
+    kernels = f", {extra['kernel_cache']} kernel cache" if "kernel_cache" in extra else ""
+    lost = f"; no profile: {extra['profile_lost']}" if "profile_lost" in extra else ""
+    return f"{sum(phase.total_time_s for phase in bundle.phases.values()):.2f} s {reached} ({phases}){kernels}{lost}"
 
 
 def _runtime(bundle: RuntimeBundle) -> str:

@@ -7,6 +7,7 @@ import dataclasses
 import datetime
 import os
 import secrets
+import shutil
 import sys
 import time
 import traceback
@@ -55,6 +56,7 @@ from .run_directory import CHECKPOINTS, LOGS, RunDirectory
 from .series import FOLDER, SeriesWriter
 from .signals import StopSignals
 from .slurm import job_facts
+from .startup_artefacts import ARTEFACTS, PRIVATE_KERNELS, python_options, variables_of, write_import_tree
 from .workload import settings_of
 
 SYNC_PERIOD_S = 5.0
@@ -191,12 +193,14 @@ class Supervisor:
             ema_alpha=s.learning.ema_alpha,
             keep_series=s.learning.series,
             top_n=s.startup.top_n,
+            whitelist=s.startup.whitelist,
             synthetic=s.worker.program is not None,
             perturbed=",".join(perturbed),
             extra={
                 "benchmark_app": __version__,
                 **self._circumstances,
                 **(agent_report.summary(s) if learns else {}),
+                **({"startup_kernel_cache": s.startup.kernel_cache} if workflow == "startup" else {}),
                 **({"policy_iterations": policy_iterations(s)} if workflow == "play" else {}),
                 **({"smoke": True} if s.sweep.smoke else {}),
                 **({"task_suite": s.task.declaration.suite} if s.task.declaration is not None else {}),
@@ -219,6 +223,7 @@ class Supervisor:
             "checkpoints": str(self._directory.path / CHECKPOINTS),
             "logs": str(self._directory.path / LOGS),
             "profiled": each.profiled,
+            "artefacts": str(self._directory.path / ARTEFACTS),
         }
         write_json_file(spec, path)
         return path
@@ -230,7 +235,9 @@ class Supervisor:
         logs = [self._directory.log(ranked(name, rank)) for rank in ranks]
         tail = JournalTail(self._directory.journal(f"{name}.worker"))
         series = SeriesWriter(self._directory.path / LOGS / FOLDER, self._frames_before(checkpoint))
-        worker = Workers(each.settings, [self._spec(workflow, checkpoint, each, rank) for rank in ranks], logs)
+        specs = [self._spec(workflow, checkpoint, each, rank) for rank in ranks]
+        kernels = self._directory.path / f"{PRIVATE_KERNELS}-{name}" if each.private_kernels else None
+        worker = Workers(each.settings, specs, logs, options=python_options(each), variables=variables_of(kernels))
         side = "reference_physics" if each.part.startswith("reference") else "physics"
         outputs = [EngineOutput(log, each.settings.physics, f"{side}.allow") for log in logs]
         try:
@@ -257,6 +264,10 @@ class Supervisor:
             self._show(tail.read(), series)
             series.close()
             self._progress.end()
+            if kernels is not None:
+                shutil.rmtree(kernels, ignore_errors=True)
+            if each.profiled:
+                write_import_tree(logs[0], self._directory.path)
         for output in outputs:
             self._note(output.finish(), journal)
         for rank, each_end in reversed(list(enumerate(ended))):  # the last word is rank 0's

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import gc
 import importlib.metadata
+import json
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmark_app.journal import JournalWriter
-from benchmark_app.journal.events import Diagnostics, Extra, WorkerFacts
+from benchmark_app.journal.events import Diagnostics, Extra, LoopStarted, WorkerFacts
 from benchmark_app.parent_link import ParentLink
-from benchmark_app.profiling.worker.startup import StartupPhases
+from benchmark_app.profiling.worker.startup import FLAME, Profiled, StartupPhases
+from benchmark_app.profiling.worker.timing import Timing, drain_of
 
 if TYPE_CHECKING:
+    from benchmark_app.envs.kernel_cache import KernelCache
     from benchmark_app.envs.torch_env import TorchEnv
     from benchmark_app.frameworks.base import Adapter
     from benchmark_app.frameworks.mapping import Config
@@ -41,6 +44,7 @@ class Session:
         directory: The run directory.
         checkpoint_dir: Folder for checkpoints.
         log_dir: Folder for the library's own files.
+        timing: How time is taken, from `open` on.
 
     Args:
         spec: What the supervisor wrote for this worker.
@@ -61,10 +65,24 @@ class Session:
         self.checkpoint = None if spec["checkpoint"] is None else Path(spec["checkpoint"])
         self.checkpoint_dir = Path(spec["checkpoints"])
         self.log_dir = Path(spec["logs"]) / spec["workflow"]
-        top_n = spec["settings"]["startup"]["top_n"] if spec["profiled"] else 0
-        self._phases = StartupPhases(journal, spawned_at, top_n)
+        self._phases = StartupPhases(journal, spawned_at, self._profiled(spec))
+        self.timing = Timing()
+        self._cache: KernelCache | None = None
         self._env: TorchEnv | None = None
         self._adapter: Adapter | None = None
+
+    def _profiled(self, spec: dict[str, Any]) -> Profiled | None:
+        """What this process is to profile of its start, if anything."""
+        if not spec["profiled"]:
+            return None
+        settings = spec["settings"]
+        whitelist = settings["startup"]["whitelist"]
+        return Profiled(
+            top_n=settings["startup"]["top_n"],
+            whitelist={} if whitelist is None else json.loads(whitelist),
+            own=[settings["task"]["module"], settings["framework"]["module"]],
+            flame=Path(spec["artefacts"]) / FLAME,
+        )
 
     @property
     def seed(self) -> int:
@@ -135,7 +153,7 @@ class Session:
             engine.launch(device)
             from benchmark_app.envs.kernel_cache import KernelCache
 
-            cache = KernelCache()
+            self._cache = cache = KernelCache()
         with self._phases.phase("env_creation"), cache.repairing():
             physics = settings.physics.keywords()
             try:
@@ -144,6 +162,9 @@ class Session:
                 raise RefusedError(f"task={settings.task.name}: {error}") from error
             self._env = env
             require_names(settings, env)
+            self.timing = Timing(settings.profiling.mode, drain_of(device))
+            if self.timing.simulation is not None:
+                env.set_simulation_watch(self.timing.simulation)
             if settings.nan_guard:
                 from benchmark_app.envs.nan_guard import NanGuard
 
@@ -212,6 +233,30 @@ class Session:
         from .device import apply_numerics
 
         self.extra(**apply_numerics(self.settings.threads, self.settings.numerics))
+
+    def loop_started(self, steps_per_iteration: int, warmup: int | str, least: int = 0) -> None:
+        """Record that what is counted in iterations begins.
+
+        Args:
+            steps_per_iteration: Environment steps of one.
+            warmup: Leading iterations that enter no rate and no time, or `"auto"`.
+            least: How many these are at least where they are detected.
+        """
+        from benchmark_app.settings import AUTO
+
+        detect = warmup == AUTO
+        started = LoopStarted(
+            t=time.monotonic(),
+            steps_per_iteration=steps_per_iteration,
+            warmup_iterations=least if detect else int(warmup),
+            measurement_mode=self.timing.mode,
+            detect_warmup=detect,
+        )
+        self.journal.append(started)
+
+    def kernel_loads(self) -> int:
+        """Kernel modules this process has compiled or loaded so far."""
+        return 0 if self._cache is None else self._cache.loads
 
     def extra(self, **values: bool | int | float | str) -> None:
         """Record scalars for the bundle's `extra`."""
