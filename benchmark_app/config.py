@@ -37,12 +37,16 @@ from benchmark_app.settings import (
     SettingError,
     Settings,
     UnsupportedError,
-    least_warmup,
     task_cfg_class,
 )
 from benchmark_app.startup_settings import startup_problems
 
 MOST = 10**9
+# The groups with rules of their own, beyond the types of their settings.
+_WITH_RULES = (
+    *("workflow", "physics", "reference_physics", "profiling", "numerics", "task", "equivalence", "run"),
+    *("training", "play", "runtime"),
+)
 ACTION_SETS = 3  # of the workflow equivalence; each row is driven with one
 MOST_REPEATS = 1000
 MOST_ENVS = 2**20  # a million more would only be killed for want of memory, perhaps with its neighbours
@@ -212,7 +216,7 @@ def _problems(settings: Settings) -> list[str]:
     """Every value that is well typed and still cannot work."""
     s = settings
     found = _not_finite(dataclasses.asdict(settings))
-    for name in ("workflow", "physics", "reference_physics", "profiling", "numerics", "task", "equivalence", "run"):
+    for name in _WITH_RULES:
         if (group := getattr(s, name)) is not None:
             found += [f"{name}.{problem}" for problem in group.problems()]
     found += [f"agent.{problem}" for problem in s.agent.problems(s.num_envs)] if s.num_envs > 0 else []
@@ -239,16 +243,11 @@ def _problems(settings: Settings) -> list[str]:
             found.append(f"{key}={value}: must be at least {least}")
         elif value > most:
             found.append(f"{key}={value}: must be at most {most}")
-    found += [problem for key, value in _warmups(s) if (problem := _warmup_problem(key, value))]
     if not s.run.root.strip():
         found.append("run.root=: must name a folder, such as outputs")
     if not 0.0 <= s.learning.ema_alpha <= 1.0:
         found.append(f"learning.ema_alpha={s.learning.ema_alpha}: must be from 0 to 1")
-    if (
-        not found
-        and least_warmup(s.training.warmup_iterations) >= s.agent.iterations
-        and "training" in s.workflow.steps
-    ):
+    if s.training.least_warmup >= s.agent.iterations and "training" in s.workflow.steps:
         found.append(
             f"training.warmup_iterations={s.training.warmup_iterations}: must be below agent.iterations="
             f"{s.agent.iterations}, or nothing would be measured"
@@ -265,20 +264,6 @@ def _problems(settings: Settings) -> list[str]:
     if not found and _learns(s):
         found += _native_problems(s)
     return found + _checkpoint_problems(s) + _equivalence_problems(s)
-
-
-def _warmups(s: Settings) -> list[tuple[str, int | str]]:
-    return [
-        ("training.warmup_iterations", s.training.warmup_iterations),
-        ("play.warmup_steps", s.play.warmup_steps),
-        ("runtime.warmup_steps", s.runtime.warmup_steps),
-    ]
-
-
-def _warmup_problem(key: str, value: int | str) -> str:
-    if value == AUTO or (isinstance(value, int) and 0 <= value <= MOST):
-        return ""
-    return f"{key}={value}: must be a whole number from 0 to {MOST}, or {AUTO}"
 
 
 def _learns(s: Settings) -> bool:
@@ -377,7 +362,7 @@ def _resume_problems(s: Settings) -> list[str]:
             f"agent.iterations={s.agent.iterations}: the checkpoint has done {done} already; set agent.iterations "
             f"above {done}"
         ]
-    if least_warmup(s.training.warmup_iterations) >= left:
+    if s.training.least_warmup >= left:
         return [
             f"training.warmup_iterations={s.training.warmup_iterations}: must be below the {left} iterations left of "
             f"agent.iterations={s.agent.iterations} after the checkpoint's {done}, or nothing would be measured"

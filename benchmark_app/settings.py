@@ -17,7 +17,8 @@ from benchmark_app.physics.cfg import EngineCfg
 from benchmark_app.profiling.worker.timing import MODES
 
 WORKFLOWS = ("startup", "runtime", "training", "play", "equivalence")
-AUTO = "auto"
+AUTO = "auto"  # a warm-up that is found in the run's own times
+MOST_WARMUP = 10**9
 
 
 class SettingError(Exception):
@@ -96,6 +97,16 @@ class DistributedCfg:
     nproc: int
 
 
+def _least(warmup: int | str) -> int:
+    return 0 if warmup == AUTO else int(warmup)
+
+
+def _warmup_problems(key: str, value: int | str) -> list[str]:
+    if value == AUTO or (isinstance(value, int) and 0 <= value <= MOST_WARMUP):
+        return []
+    return [f"{key}={value}: must be a whole number from 0 to {MOST_WARMUP}, or {AUTO}"]
+
+
 @dataclass(kw_only=True)
 class TrainingCfg:
     """`training.*`."""
@@ -104,6 +115,15 @@ class TrainingCfg:
     checkpoint_interval: int
     early_stop_success: float | None
     early_stop_window: int
+
+    @property
+    def least_warmup(self) -> int:
+        """Leading iterations left out for certain; 0 where they are detected."""
+        return _least(self.warmup_iterations)
+
+    def problems(self) -> list[str]:
+        """A warm-up of no length."""
+        return _warmup_problems("warmup_iterations", self.warmup_iterations)
 
 
 @dataclass(kw_only=True)
@@ -138,6 +158,10 @@ class PlayCfg:
     policy_batch: int
     warmup_steps: int | str
 
+    def problems(self) -> list[str]:
+        """A warm-up of no length."""
+        return _warmup_problems("warmup_steps", self.warmup_steps)
+
 
 @dataclass(kw_only=True)
 class RuntimeCfg:
@@ -145,6 +169,15 @@ class RuntimeCfg:
 
     steps: int
     warmup_steps: int | str
+
+    @property
+    def all_steps(self) -> int:
+        """Steps taken: where the warm-up is detected, it is a part of `steps`."""
+        return self.steps + _least(self.warmup_steps)
+
+    def problems(self) -> list[str]:
+        """A warm-up of no length."""
+        return _warmup_problems("warmup_steps", self.warmup_steps)
 
 
 @dataclass(kw_only=True)
@@ -307,11 +340,6 @@ GROUPS: dict[str, type[Any]] = {
     "sweep": SweepCfg,
     "worker": WorkerCfg,
 }
-
-
-def least_warmup(warmup: int | str) -> int:
-    """How many leading iterations a warm-up takes as far as the settings say; 0 where it is detected (`auto`)."""
-    return 0 if warmup == AUTO else int(warmup)
 
 
 def task_cfg_class(module: str) -> type[EnvCfg]:

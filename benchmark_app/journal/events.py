@@ -244,9 +244,9 @@ class Steps(Event):
     """A batch of consecutive steps of runtime or play; one iteration is one step.
 
     `step_s[i]` is the whole step (policy and environment in play, environment in runtime), `env_step_s[i]` the
-    `TorchEnv.step` call in it, `frames[i]` the rows that counted (None: every environment). `simulation_s[i]`
-    and `simulation_calls[i]` are the engine's, in serialized_synchronized mode. `loading` are the places in the batch of
-    steps during which kernel modules were compiled or loaded.
+    `TorchEnv.step` call in it, `frames[i]` the rows that counted (None: every environment).
+    In serialized_synchronized mode `simulation_s[i]` and `simulation_calls[i]` are the engine's. `loading` are the
+    places in the batch of steps during which kernel modules were compiled or loaded.
     """
 
     kind: ClassVar[str] = "steps"
