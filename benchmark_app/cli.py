@@ -84,6 +84,9 @@ def main(argv: list[str] | None = None) -> int:
     if first and "=" not in first and not first.startswith(("-", "~", "+")):
         return refuse(f"{first}: no such verb; known: {', '.join(VERBS)}; settings are written KEY=VALUE")
 
+    from benchmark_app.profiling.host import other_load
+
+    other_load.watch.begin()  # what others do while this program starts is what they did before the run
     from benchmark_app.compose import run_application
 
     return run_application(arguments)

@@ -62,6 +62,7 @@ class _Root:
     threads: int
     kernel_cache: str | None
     nan_guard: bool
+    strict: bool
     checkpoint: str | None
     repeats: int
     task: Any

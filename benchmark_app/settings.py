@@ -278,6 +278,7 @@ class Settings:
     threads: int
     kernel_cache: str | None
     nan_guard: bool
+    strict: bool
     checkpoint: str | None
     repeats: int
     admission: AdmissionCfg

@@ -108,9 +108,9 @@ class Progress:
         self._shown = ""
 
     def conditions(self, met: Conditions) -> None:
-        """The machine is not as a measurement wants it."""
-        for warning in met.warnings:
-            text = f"{self._name or 'conditions':<9} warning: {warning}"
+        """The machine is not as a measurement wants it; what is found afterwards, the summary tells."""
+        for warning in met.warnings if met.at == "start" else ():
+            text = f"{'warning':<9} {warning}"
             self._put(f"\r\033[K{text}\n" if self._live else f"{text}\n")
             self._shown = ""
 

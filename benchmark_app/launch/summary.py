@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from benchmark_app.bundle.conditions import read_warnings
 from benchmark_app.bundle.facts import WARNINGS
 from benchmark_app.bundle.read import read_bundle_file
 from benchmark_app.bundle.schema import Bundle, PlayBundle, RuntimeBundle, StartupBundle, TrainingBundle
@@ -47,6 +48,8 @@ def print_summary(directory: RunDirectory, results: list[WorkflowResult], settin
             print(f"  {'':<9} {'':<12} {more}")
         if meaning := _meaning(bundles.get(result.workflow)):
             print(f"  {'':<9} {'':<12} {meaning}")
+        for text in read_warnings(directory.path, result.workflow):
+            print(f"  {'':<9} {'warning':<12} {text}")
         for name, count in _warnings(bundles.get(result.workflow)).items():
             print(f"  {'':<9} {'':<12} engine warning {name}: {count}")
         if result.status == "crashed":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import datetime
 import os
 import secrets
@@ -19,6 +18,8 @@ from typing import Any
 from benchmark_app import __version__
 from benchmark_app.bundle.build import build_bundle, run_status
 from benchmark_app.bundle.check import BundleError
+from benchmark_app.bundle.conditions import FILE as CONDITIONS
+from benchmark_app.bundle.conditions import write_conditions
 from benchmark_app.bundle.equivalence import build_equivalence
 from benchmark_app.bundle.evaluation import EPISODES, episode_rows
 from benchmark_app.bundle.pick import last, passes
@@ -28,12 +29,12 @@ from benchmark_app.checkpoint_card import iterations_done, iterations_left, poli
 from benchmark_app.journal import Event, JournalTail, JournalWriter, merge, read_journal
 from benchmark_app.journal.events import (
     CheckpointSaved,
+    Conditions,
     Diagnostics,
     EngineWarned,
     Extra,
     Finished,
     HostFacts,
-    ResourceSample,
     RunClosed,
     RunPlanned,
     Scalar,
@@ -42,7 +43,6 @@ from benchmark_app.journal.events import (
     WorkerSpawned,
 )
 from benchmark_app.profiling.host import facts, gpu
-from benchmark_app.profiling.host.resources import TreeSampler
 from benchmark_app.rank_settings import rank_facts
 from benchmark_app.settings import Settings
 
@@ -57,6 +57,7 @@ from .series import FOLDER, SeriesWriter
 from .signals import StopSignals
 from .slurm import job_facts
 from .startup_artefacts import ARTEFACTS, PRIVATE_KERNELS, python_options, variables_of, write_import_tree
+from .surroundings import Surroundings
 from .workload import settings_of
 
 SYNC_PERIOD_S = 5.0
@@ -132,10 +133,13 @@ class Supervisor:
         with journal:
             try:
                 journal.append(self._plan(workflow))
+                around = Surroundings(self._settings, workflow)
+                self._tell(around.before(), journal)
                 for number, each in enumerate(passes_of(workflow, self._settings)):
                     if number and not self._went_well(workflow, journal):
                         break
-                    self._watch(workflow, checkpoint, journal, each)
+                    self._watch(workflow, checkpoint, journal, each, around)
+                self._tell(around.after(), journal)
             except Exception as error:  # whatever it was, the run must still leave its bundle
                 trouble = f"the supervisor had to give up: {error}"
                 with contextlib.suppress(OSError), self._directory.log(f"{workflow}.supervisor").open("a") as log:
@@ -150,6 +154,10 @@ class Supervisor:
             except OSError as error:
                 lost = f"the last events could not be written: {error.strerror}"
         return close_workflow(self._directory, workflow, lost)
+
+    def _tell(self, met: Conditions, journal: JournalWriter) -> None:
+        journal.append(met)
+        self._progress.conditions(met)
 
     def _went_well(self, workflow: str, journal: JournalWriter) -> bool:
         """Whether the last pass did its work and nobody asked to stop, so that the next one may run."""
@@ -228,7 +236,9 @@ class Supervisor:
         write_json_file(spec, path)
         return path
 
-    def _watch(self, workflow: str, checkpoint: str | None, journal: JournalWriter, each: Pass) -> None:
+    def _watch(
+        self, workflow: str, checkpoint: str | None, journal: JournalWriter, each: Pass, around: Surroundings
+    ) -> None:
         """Run one worker process to its end."""
         name = each.name(workflow)
         ranks = range(self._settings.distributed.nproc if workflow == "training" else 1)
@@ -251,6 +261,7 @@ class Supervisor:
             )
             journal.append(spawned)
             self._progress.begin(workflow, each.settings, part=each.part)
+            around.started(worker.pids)
             if not each.profiled:
                 # Found out while the worker starts, so that it costs no start-up time.
                 journal.append(_host_facts(each.settings))
@@ -258,7 +269,7 @@ class Supervisor:
                 journal.append(Extra(t=time.monotonic(), values=values))
             if workflow == "training":
                 series.load()
-            self._loop(worker, journal, tail, series, outputs)
+            self._loop(worker, journal, tail, series, outputs, around)
         finally:
             ended = worker.close()
             self._show(tail.read(), series)
@@ -270,8 +281,8 @@ class Supervisor:
                 write_import_tree(logs[0], self._directory.path)
         for output in outputs:
             self._note(output.finish(), journal)
-        for rank, each_end in reversed(list(enumerate(ended))):  # the last word is rank 0's
-            journal.append(WorkerExited(t=time.monotonic(), rank=rank, **dataclasses.asdict(each_end)))
+        for event in around.exited(ended):
+            journal.append(event)
 
     def _frames_before(self, checkpoint: str | None) -> int:
         """Environment steps behind the training that is continued."""
@@ -312,9 +323,9 @@ class Supervisor:
         tail: JournalTail,
         series: SeriesWriter,
         outputs: list[EngineOutput],
+        around: Surroundings,
     ) -> None:
         """Watch a worker until it ends, or must be ended."""
-        sampler = TreeSampler(worker.pids[0])
         next_sample = next_sync = time.monotonic()
         deadline: float | None = None
         failed = False
@@ -322,13 +333,14 @@ class Supervisor:
             now = time.monotonic()
             events = tail.read()
             self._show(events, series)
+            for met in around.saw(events):
+                self._tell(met, journal)
             warned = [event for output in outputs for event in output.read()]
             failed = self._note(warned, journal) or failed
             if now >= next_sample:
                 next_sample = now + self._settings.profiling.sample_period_s
-                if (seen := sampler.sample()) is not None:
-                    cpu, ram, gpus = seen
-                    journal.append(ResourceSample(t=now, cpu_pct=cpu, ram_gb=ram, gpus=gpus))
+                if (seen := around.sample(now)) is not None:
+                    journal.append(seen)
             if now >= next_sync or any(isinstance(event, CheckpointSaved) for event in events):
                 next_sync = now + SYNC_PERIOD_S
                 journal.sync()
@@ -399,6 +411,11 @@ def close_workflow(directory: RunDirectory, workflow: str, lost: str = "") -> Wo
         lost = f"{path.name} cannot be built: {error}"
     except OSError as error:
         lost = f"{path.name} could not be written: {error.strerror}"
+    if written or workflow == "equivalence":
+        try:
+            write_conditions(directory.path, workflow, events)
+        except OSError as error:
+            lost = "; ".join([*([lost] if lost else []), f"{CONDITIONS} could not be written: {error.strerror}"])
     checkpoints = [event.path for event in events if isinstance(event, CheckpointSaved)]
     told = {each.part: event.values for each in passes(events) if (event := last(each.events, Diagnostics)) is not None}
     return WorkflowResult(
