@@ -197,8 +197,8 @@ _STARTUP = [
 
 _MACHINE = [
     Metric(
-        "ram_peak_gb", "Memory, peak", "GB", "lower", _at("resources.ram_gb.peak", *LOOPS), _PEAK,
-        "Largest resident memory of the worker's process tree.", group="memory",
+        "ram_peak_gb", "Memory, peak", "GB", "lower", _at("resources.ram_gb.peak", *LOOPS), "high-water mark",
+        "Largest resident memory of the worker's process tree, spikes between two samples included.", group="memory",
     ),
     Metric(
         "ram_gb", "Memory", "GB", "lower", _at("resources.ram_gb.mean", *LOOPS), _MEAN,
@@ -219,6 +219,34 @@ _MACHINE = [
     Metric(
         "cpu_util_pct", "CPU load", "%", None, _at("resources.cpu_util_pct.mean", *LOOPS), _MEAN,
         "Processor time of the worker's process tree; 100 % is one core.", group="load",
+    ),
+    Metric(
+        "gpu_process_mem_peak_gb", "GPU memory of the run, peak", "GB", "lower",
+        _at("extra.gpu_process_mem_peak_gb", *LOOPS), _PEAK,
+        "Largest memory the worker's processes held on the GPU, where its driver tells.", group="memory",
+    ),
+    Metric(
+        "gpu_process_util_pct", "GPU load of the run", "%", None, _at("extra.gpu_process_util_pct", *LOOPS), _MEAN,
+        "Share of the time in which the GPU worked for the worker's processes, where its driver tells.", group="load",
+    ),
+    Metric(
+        "other_cpu_percent", "CPU load of others", "%", None,
+        _at("extra.conditions.other_cpu_percent", *LOOPS, STARTUP), "all work over all time",
+        "Processor time other processes took of the run's cores while it ran; 100 % is one core.", group="load",
+    ),
+    Metric(
+        "worker_cpu_s", "CPU time", "s", None, _at("extra.worker_cpu_s", *LOOPS), _SUM,
+        "Processor time of the worker from its start to its end, with the children it waited for.", group="load",
+    ),
+    Metric(
+        "energy_j", "Energy", "J", None, _at("extra.energy_j", *LOOPS), _SUM,
+        "Energy of the measured loop: whole processors and the whole GPU that was used, as far as they tell.",
+        group="load",
+    ),
+    Metric(
+        "energy_per_million_steps_j", "Energy per million steps", "J", "lower",
+        _at("extra.energy_per_million_steps_j", *LOOPS), "energy over frames",
+        "That energy per million environment steps.", group="load",
     ),
 ]  # fmt: skip
 

@@ -65,8 +65,8 @@ def run(settings: Settings, path: Path, record: HydraRecord, circumstances: Mapp
         Exit status: 0 completed, 1 crashed, 2 refused, 128 + signal interrupted, 143 also by a limit.
 
     Raises:
-        SettingError: The checkpoint, the kernel cache or the run directory cannot be used, or the machine is not fit for
-            a measurement (`strict`); nothing was started.
+        SettingError: The checkpoint, the kernel cache or the run directory cannot be used, or the machine is not fit
+            for a measurement (`strict`); nothing was started.
     """
     with StopSignals() as signals:
         progress = Progress(sys.stderr)
