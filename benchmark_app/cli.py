@@ -157,6 +157,11 @@ def _check(arguments: list[str]) -> int:
     return status
 
 
+def _selftest(arguments: list[str]) -> int:
+    status: int = import_module("benchmark_app.selftest.verb").selftest(arguments)
+    return status
+
+
 def _analysis(verb: str) -> Callable[[list[str]], int]:
     def run(arguments: list[str]) -> int:
         status: int = import_module(f"benchmark_app.analysis.verbs.{verb}").run(arguments)
@@ -184,5 +189,6 @@ VERBS: dict[str, Callable[[list[str]], int]] = {
     "backends": _backends,
     "tasks": _tasks,
     "check": _check,
+    "selftest": _selftest,
     **{verb: _analysis(verb) for verb in ("scores", "summary", "compare", "report", "export", "history")},
 }

@@ -89,8 +89,21 @@ def settings_of(arguments: list[str]) -> Settings:
     Raises:
         HYDRA_ERRORS: Something in it cannot work.
     """
-    settings, _, _ = Composer(_parsed(arguments)).once()
+    settings, _ = run_of(arguments)
     return settings
+
+
+def run_of(arguments: list[str]) -> tuple[Settings, HydraRecord]:
+    """Compose and check one run, for whoever will start it himself.
+
+    Returns:
+        Its settings, and how it was composed.
+
+    Raises:
+        HYDRA_ERRORS: Something in it cannot work.
+    """
+    settings, _, record = Composer(_parsed(arguments)).once()
+    return settings, record
 
 
 def _parsed(arguments: list[str]) -> Any:

@@ -36,12 +36,17 @@ def _table(one: Repeats) -> list[str]:
             *(_percent(spread.cv), _percent(spread.within_cv)),
         ]
         for name, spread in one.spreads.items()
-        if METRICS[name].direction is not None
+        if METRICS[name].direction is not None and _told(name, one.identity["workflow"])
     ]
     if not rows:
         return [f"{title(one)}: {runs}", ""]
     widths = [max(len(row[column]) for row in [_HEADS, *rows]) for column in range(len(_HEADS))]
     return [f"{title(one)}: {runs}", *(_line(row, widths) for row in [_HEADS, *rows]), ""]
+
+
+def _told(name: str, workflow: str) -> bool:
+    """Whether a metric stands in the table: phases of the start are for runs of the start."""
+    return workflow == "startup" or METRICS[name].group != "start-up" or name == "startup_time_s"
 
 
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:
