@@ -26,6 +26,7 @@ from benchmark_app.frameworks.registry import load_translation
 from benchmark_app.physics import availability
 from benchmark_app.physics.catalogue import ENGINES
 from benchmark_app.physics.cfg import EngineCfg
+from benchmark_app.profiling import tools
 from benchmark_app.profiling.host.interpreter import other_interpreter, this_interpreter
 from benchmark_app.rank_settings import MOST_RANKS, library_rank_problems, rank_problems
 from benchmark_app.refusal import unknown_key
@@ -415,6 +416,8 @@ def _not_installed(s: Settings) -> list[str]:
         return [f"worker.python={s.worker.python}: cannot be asked what it has installed ({error})"]
     where = f" with worker.python={s.worker.python}" if s.worker.python else ""
     problems = []
+    if s.profiling.tool == tools.PY_SPY and tools.py_spy() is None:
+        problems.append("profiling.tool=py-spy: is not installed; type: pip install 'benchmark-app[profilers]'")
     if problem := availability.missing(s.physics.name, found, s.worker.python):
         problems.append(f"physics={s.physics.name}{where}: {problem}")
     if library and found.versions[library] is None:

@@ -14,11 +14,14 @@ from benchmark_app.envs.cfg import EnvCfg
 from benchmark_app.frameworks.agent import AGENTS, Agent
 from benchmark_app.physics.catalogue import ENGINES
 from benchmark_app.physics.cfg import EngineCfg
+from benchmark_app.profiling.tools import OUTSIDE, TOOLS
 from benchmark_app.profiling.worker.timing import MODES
 
 WORKFLOWS = ("startup", "runtime", "training", "play", "equivalence")
 AUTO = "auto"  # a warm-up that is found in the run's own times
 MOST_WARMUP = 10**9
+MOST_WINDOW = 1000  # iterations; every one of them is megabytes of a trace
+YOURS = "SETTINGS"  # stands in a command for what the user typed
 
 
 class SettingError(Exception):
@@ -79,14 +82,27 @@ class ProfilingCfg:
     name: str
     mode: str
     sample_period_s: float
+    tool: str
+    window: int
+    external: str | None
+    check_determinism: bool
 
     def problems(self) -> list[str]:
-        """A mode or period that cannot be measured with."""
+        """A mode or period that cannot be measured with, and profilers that are none of ours."""
         found = []
         if self.mode not in MODES:
             found.append(f"mode={self.mode}: must be one of {', '.join(MODES)}")
         if not 0.05 <= self.sample_period_s <= 3600:
             found.append(f"sample_period_s={self.sample_period_s}: must be from 0.05 to 3600")
+        if self.tool in OUTSIDE:
+            run = f"python -m benchmark_app {YOURS} profiling.external={self.tool}"
+            found.append(f"tool={self.tool}: wraps a run from outside; type: {OUTSIDE[self.tool]} {run}")
+        elif self.tool not in TOOLS:
+            found.append(f"tool={self.tool}: must be one of {', '.join((*TOOLS, *OUTSIDE))}")
+        if not 1 <= self.window <= MOST_WINDOW:
+            found.append(f"window={self.window}: must be from 1 to {MOST_WINDOW}")
+        if self.external is not None and not self.external.strip():
+            found.append("external=: must name the profiler, or be null")
         return found
 
 

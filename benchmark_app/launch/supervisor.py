@@ -35,6 +35,7 @@ from benchmark_app.journal.events import (
     Extra,
     Finished,
     HostFacts,
+    LoopStarted,
     RunClosed,
     RunPlanned,
     Scalar,
@@ -42,6 +43,7 @@ from benchmark_app.journal.events import (
     WorkerExited,
     WorkerSpawned,
 )
+from benchmark_app.profiling import tools
 from benchmark_app.profiling.host import facts, gpu
 from benchmark_app.rank_settings import rank_facts
 from benchmark_app.settings import Settings
@@ -51,6 +53,7 @@ from .engine_output import EngineOutput
 from .limits import Limits
 from .passes import Pass, passes_of
 from .progress import Progress
+from .py_spy import PySpy
 from .ranks import Workers
 from .run_directory import CHECKPOINTS, LOGS, RunDirectory
 from .series import FOLDER, SeriesWriter
@@ -140,6 +143,7 @@ class Supervisor:
                         break
                     self._watch(workflow, checkpoint, journal, each, around)
                 self._tell(around.after(), journal)
+                lost = self._profile(workflow, journal)
             except Exception as error:  # whatever it was, the run must still leave its bundle
                 trouble = f"the supervisor had to give up: {error}"
                 with contextlib.suppress(OSError), self._directory.log(f"{workflow}.supervisor").open("a") as log:
@@ -152,8 +156,19 @@ class Supervisor:
                 journal.append(RunClosed(t=time.monotonic(), end_time_utc=utc_now()))
                 journal.sync()
             except OSError as error:
-                lost = f"the last events could not be written: {error.strerror}"
+                lost = "; ".join(filter(None, (lost, f"the last events could not be written: {error.strerror}")))
         return close_workflow(self._directory, workflow, lost)
+
+    def _profile(self, workflow: str, journal: JournalWriter) -> str:
+        """Record the file a profiler left; return what is missing, "" if nothing is."""
+        name = tools.artefact(self._settings.profiling.tool, workflow)
+        if not name or not any(isinstance(event, LoopStarted) for event in load_events(self._directory, workflow)[0]):
+            return ""
+        if (self._directory.path / name).is_file():
+            journal.append(Extra(t=time.monotonic(), values={"profile": name}))
+            return ""
+        tool = self._settings.profiling.tool
+        return f"{tool} left no {name}: the run ended before it had anything, or {LOGS}/ says why"
 
     def _tell(self, met: Conditions, journal: JournalWriter) -> None:
         journal.append(met)
@@ -183,6 +198,10 @@ class Supervisor:
         perturbed = []
         if s.worker.debug:
             perturbed.append("worker.debug")
+        if tools.artefact(s.profiling.tool, workflow):
+            perturbed.append(f"profiling.tool={s.profiling.tool}")
+        if s.profiling.external is not None:
+            perturbed.append(f"profiling.external={s.profiling.external}")
         return RunPlanned(
             t=time.monotonic(),
             run_id=f"{workflow}_{framework or 'none'}_{s.physics.name}_{s.task.gym_id}_{stamp}_seed{s.seed}_"
@@ -250,6 +269,7 @@ class Supervisor:
         worker = Workers(each.settings, specs, logs, options=python_options(each), variables=variables_of(kernels))
         side = "reference_physics" if each.part.startswith("reference") else "physics"
         outputs = [EngineOutput(log, each.settings.physics, f"{side}.allow") for log in logs]
+        watcher = self._watcher(workflow)
         try:
             spawned = WorkerSpawned(
                 t=worker.spawned_at,
@@ -269,11 +289,13 @@ class Supervisor:
                 journal.append(Extra(t=time.monotonic(), values=values))
             if workflow == "training":
                 series.load()
-            self._loop(worker, journal, tail, series, outputs, around)
+            self._loop(worker, journal, tail, series, outputs, around, watcher)
         finally:
             ended = worker.close()
             self._show(tail.read(), series)
             series.close()
+            if watcher is not None:
+                watcher.close()
             self._progress.end()
             if kernels is not None:
                 shutil.rmtree(kernels, ignore_errors=True)
@@ -283,6 +305,13 @@ class Supervisor:
             self._note(output.finish(), journal)
         for event in around.exited(ended):
             journal.append(event)
+
+    def _watcher(self, workflow: str) -> PySpy | None:
+        """The profiler that looks at the worker from outside, if that was asked for."""
+        tool = self._settings.profiling.tool
+        if tool != tools.PY_SPY or not (name := tools.artefact(tool, workflow)):
+            return None
+        return PySpy(self._directory.path / name, self._directory.log(f"{workflow}.py-spy"))
 
     def _frames_before(self, checkpoint: str | None) -> int:
         """Environment steps behind the training that is continued."""
@@ -324,6 +353,7 @@ class Supervisor:
         series: SeriesWriter,
         outputs: list[EngineOutput],
         around: Surroundings,
+        watcher: PySpy | None,
     ) -> None:
         """Watch a worker until it ends, or must be ended."""
         next_sample = next_sync = time.monotonic()
@@ -333,6 +363,8 @@ class Supervisor:
             now = time.monotonic()
             events = tail.read()
             self._show(events, series)
+            if watcher is not None:
+                watcher.show(events, worker.pids[0])
             for met in around.saw(events):
                 self._tell(met, journal)
             warned = [event for output in outputs for event in output.read()]

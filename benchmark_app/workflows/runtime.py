@@ -20,20 +20,24 @@ def run(session: Session) -> None:
     low = torch.as_tensor(env.action_space.low, device=env.device)
     span = torch.as_tensor(env.action_space.high, device=env.device) - low
     shape = (settings.num_envs, *low.shape)
-    session.loop_started(settings.num_envs, settings.runtime.warmup_steps)
     now = session.timing.now
     recorder = StepRecorder(
         session.journal, count_frames=False, timing=session.timing, kernel_loads=session.kernel_loads
     )
     outcome = "budget"
-    for _ in range(settings.runtime.all_steps):
-        if session.link.stop_requested:
-            outcome = "stopped"
-            break
-        actions = low + span * torch.rand(shape, generator=generator, device=env.device)
-        begin = now()
-        env.step(actions)
-        taken = now() - begin
-        recorder.add(taken, taken)
+    with session.watched(settings.runtime.warmup_steps) as watch:
+        session.loop_started(settings.num_envs, settings.runtime.warmup_steps)
+        for _ in range(settings.runtime.all_steps):
+            if session.link.stop_requested:
+                outcome = "stopped"
+                break
+            actions = low + span * torch.rand(shape, generator=generator, device=env.device)
+            begin = now()
+            env.step(actions)
+            taken = now() - begin
+            recorder.add(taken, taken)
+            watch()
     recorder.flush()
+    if outcome == "budget":
+        session.check_determinism()
     session.journal.append(Finished(t=time.monotonic(), outcome=outcome))

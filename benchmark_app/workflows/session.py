@@ -6,6 +6,8 @@ import gc
 import importlib.metadata
 import json
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +15,7 @@ from benchmark_app.journal import JournalWriter
 from benchmark_app.journal.events import Diagnostics, Extra, LoopStarted, WorkerFacts
 from benchmark_app.parent_link import ParentLink
 from benchmark_app.profiling.worker.startup import FLAME, Profiled, StartupPhases
-from benchmark_app.profiling.worker.timing import Timing, drain_of
+from benchmark_app.profiling.worker.timing import Timing
 
 if TYPE_CHECKING:
     from benchmark_app.envs.kernel_cache import KernelCache
@@ -162,7 +164,7 @@ class Session:
                 raise RefusedError(f"task={settings.task.name}: {error}") from error
             self._env = env
             require_names(settings, env)
-            self.timing = Timing(settings.profiling.mode, drain_of(device))
+            self.timing = Timing(settings.profiling.mode, devices.drain_of(device))
             if self.timing.simulation is not None:
                 env.set_simulation_watch(self.timing.simulation)
             if settings.nan_guard:
@@ -253,6 +255,36 @@ class Session:
             detect_warmup=detect,
         )
         self.journal.append(started)
+
+    @contextmanager
+    def watched(self, warmup: int | str) -> Iterator[Callable[[], None]]:
+        """Run the loop under the profiler that was asked for, if any.
+
+        Args:
+            warmup: Leading iterations that a trace leaves out; `"auto"`: two.
+
+        Yields:
+            What to call after every iteration, outside of everything that is timed.
+        """
+        from benchmark_app.profiling.tools import NONE, artefact
+        from benchmark_app.profiling.worker.profilers import watched
+
+        profiling = self.settings.profiling
+        path = self.directory / artefact(profiling.tool, self._spec["workflow"])
+        skip = warmup if isinstance(warmup, int) else 2
+        cuda = self._env is not None and self._env.device.type == "cuda"
+        tool = NONE if self.rank else profiling.tool
+        with watched(tool, path, skip=skip, window=profiling.window, cuda=cuda) as step:
+            yield step
+
+    def check_determinism(self) -> None:
+        """Measure whether the environment gives the same twice, where that was asked for; its state is lost."""
+        if not self.settings.profiling.check_determinism or self.rank:
+            return
+        from .determinism import measure
+
+        assert self._env is not None, "open() made it"
+        self.extra(**measure(self._env, self.settings.seed).extra())
 
     def kernel_loads(self) -> int:
         """Kernel modules this process has compiled or loaded so far."""

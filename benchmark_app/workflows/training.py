@@ -44,6 +44,7 @@ def run(session: Session) -> None:
         interval = settings.training.checkpoint_interval
         if interval and completed < budget and completed % interval == 0:
             _save(session, env, learner, f"iteration_{done + completed}", done + completed)
+        watch()
 
     recorder = TrainingRecorder(
         env,
@@ -61,9 +62,10 @@ def run(session: Session) -> None:
     live = LiveCounts(learner)
     session.settle()
     frames = settings.num_envs * session.world_size * settings.agent.rollout
-    session.loop_started(frames, settings.training.warmup_iterations, least=LIVE_COUNTED)
+    warmup = settings.training.warmup_iterations
     try:
-        with suppress(StopTraining):
+        with session.watched(warmup) as watch, suppress(StopTraining):
+            session.loop_started(frames, warmup, least=LIVE_COUNTED)
             learner.learn()
     finally:
         learner.close()
@@ -73,6 +75,8 @@ def run(session: Session) -> None:
     if outcome == "stopped" and early_stop is not None and early_stop.reached:
         outcome = "early_stop"
         session.extra(early_stop=early_stop.reason)
+    if outcome != "stopped":
+        session.check_determinism()
     session.journal.append(Finished(t=time.monotonic(), outcome=outcome))
 
 

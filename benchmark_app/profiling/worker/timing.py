@@ -74,15 +74,3 @@ def _drained(drain: Callable[[], None], clock: Clock) -> Clock:
         return clock()
 
     return now
-
-
-def drain_of(device: str) -> Callable[[], None] | None:
-    """What waits for a torch device and no other; None for a CPU, whose calls return when they are done.
-
-    A CUDA synchronisation of the device covers every stream of this process on it: torch's, Warp's and PhysX's.
-    """
-    if not device.startswith("cuda"):
-        return None
-    import torch
-
-    return lambda: torch.cuda.synchronize(device)
