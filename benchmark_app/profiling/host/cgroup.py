@@ -163,7 +163,7 @@ class OomWatch:
         (group_before, machine_before), (group, machine) = self._before, self._counts()
         if group is not None and group_before is not None and group > group_before:
             limit = _smallest(self._group, _bytes)
-            allowed = "" if limit is None else f", which allows {limit / 2**30:.2f} GiB"
+            allowed = "" if limit is None else f" (it allows {limit / 2**30:.2f} GiB)"
             return f"the kernel ended it because its control group{allowed} was out of memory"
         if machine is not None and machine_before is not None and machine > machine_before:
             return "the kernel ended a process at that time because this machine was out of memory"
