@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_app.analysis.loading import Results, load
+from benchmark_app.bundle.conditions import read_warnings
 from benchmark_app.compose import run_of
 from benchmark_app.launch.application import run
 from benchmark_app.launch.run_directory import HydraRecord
@@ -136,10 +137,6 @@ def hook_share(path: Path) -> tuple[float, float]:
     return share, share * iteration / steps
 
 
-def warnings_in(folder: Path) -> list[str]:
-    """What the runs say of the conditions they were made under, each once."""
-    found: dict[str, None] = {}
-    for file in sorted(folder.glob("*/conditions.json")):
-        with contextlib.suppress(OSError, ValueError):
-            found |= dict.fromkeys(map(str, json.loads(file.read_text(encoding="utf-8")).get("warnings", [])))
-    return list(found)
+def warnings_in(what: Plan, made: int) -> list[list[str]]:
+    """What each run says of the conditions it was made under."""
+    return [read_warnings(what.folder / f"repeat-{number}", what.workflow) for number in range(1, made + 1)]

@@ -82,7 +82,7 @@ def _measure(what: runs.Plan, count: int | None) -> dict[str, Any]:
     _say("", f"of {clock.readings:,} readings on {clock.cores} cores {back}")
     watching = costs.measure_watching(what.settings.profiling.sample_period_s)
     every = f"every {watching.period_s:g} s"
-    _say("sampler", f"{1e3 * watching.look_s:.2f} ms of CPU {every}: {watching.core_share:.2%} of one core")
+    _say("sampler", f"{1e3 * watching.look_s:.2f} ms of CPU {every}: {_percent(watching.core_share)} of one core")
     of_hooks = what.folder / "repeat-1"
     if what.hooks is not None:
         _tell("a short training, for the cost of the hooks")
@@ -91,7 +91,7 @@ def _measure(what: runs.Plan, count: int | None) -> dict[str, Any]:
     made = runs.repeat(what, _tell, budget_s=BUDGET_S, runs=count)
     point_latest(Path(what.settings.run.root), what.folder)
     share, step_s = runs.hook_share(of_hooks)
-    _say("hooks", f"{1e6 * step_s:.1f} us a step: {share:.2%} of an iteration of training")
+    _say("hooks", f"{1e6 * step_s:.1f} us a step: {_percent(share)} of an iteration of training")
     rows = sorted(runs.results(what, made).runs.to_dicts(), key=lambda row: row[STARTED])
     found: dict[str, Any] = {
         "format": FORMAT,
@@ -102,13 +102,15 @@ def _measure(what: runs.Plan, count: int | None) -> dict[str, Any]:
         "clock": dataclasses.asdict(clock),
         "sampler": {**dataclasses.asdict(watching), "core_share": watching.core_share},
         "hooks": {"iteration_share": share, "step_s": step_s},
-        "warnings": runs.warnings_in(what.folder),
+        "warnings": runs.warnings_in(what, made),
         **_repeatability(what, rows),
         "duration_s": 0.0,
     }
     found["duration_s"] = time.monotonic() - begun
-    for warning in found["warnings"]:
-        _say("warning", warning)
+    if warned := [warnings for warnings in found["warnings"] if warnings]:
+        _say("warning", f"{len(warned)} of {made} runs were made under bad conditions; the first:")
+        for warning in warned[0]:
+            _say("", warning)
     _say("results", f"{_short(what.folder)}/ ({found['duration_s']:.0f} s)")
     return found
 
@@ -121,7 +123,9 @@ def _repeatability(what: runs.Plan, rows: list[Row]) -> dict[str, Any]:
     ]
     _say("A/A", f"{len(rows)} runs of {what.workflow}, each in a fresh process:")
     different = _split(rows, [metric.name for metric in judged])
-    names = [name for name in PLANNED if any(metric.name == name for metric in judged)]
+    # A step is an iteration where nothing learns.
+    planned = PLANNED if what.workflow == "training" else (HEADLINE, "startup_time_s")
+    names = [name for name in planned if any(metric.name == name for metric in judged)]
     noises = {name: Noise.of([row[name] for row in rows]) for name in names if min(row[name] for row in rows) > 0}
     needs = {}
     for name, noise in noises.items():
@@ -130,7 +134,7 @@ def _repeatability(what: runs.Plan, rows: list[Row]) -> dict[str, Any]:
     _say("", f"{'':<26}{'between runs':>12}{'planned with':>14}{'for 5 %':>10}{'for 10 %':>10}")
     for name, noise in noises.items():
         cells = "".join(f"{_runs(need):>10}" for need in needs[name])
-        _say("", f"{name:<26}{noise.deviation:>12.2%}{noise.planned:>14.2%}{cells}")
+        _say("", f"{name:<26}{_percent(noise.deviation):>12}{_percent(noise.planned):>14}{cells}")
     odd = "no metric" if not different else ", ".join(different)
     _say("", f"runs 1, 3, 5, … against 2, 4, 6, …: {odd} called different")
     _advise(what, needs)
@@ -174,14 +178,16 @@ def _advise(what: runs.Plan, needs: dict[str, list[Need]]) -> None:
         write_text_file(f'[min_effect]\n"*" = {need.min_effect}\n', file)
         _say(f"{percent} %", f"{need.runs} repeats of each side, in turn: -m framework=A,B repeats={need.runs}, then")
         _say("", f"compare --by framework --thresholds {_short(file)} SWEEP")
-    _say(
-        "",
-        f"planned with the spread that the true one exceeds in {1 - CAUTION:.0%} of cases; all metrics judged together",
-    )
+    beyond = f"{100 * (1 - CAUTION):.0f} % of cases"
+    _say("", f"planned with a spread that the true one exceeds in {beyond}, and for all metrics judged together")
 
 
 def _runs(need: Need) -> str:
     return "-" if need.runs is None else str(need.runs)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f} %"
 
 
 def _say(head: str, text: str) -> None:

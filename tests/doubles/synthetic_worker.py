@@ -6,7 +6,8 @@ raise, os_exit, kill (itself), hang (ignore stop requests), spawn (leave a child
 a small disk holds), hog (hold 400 MiB of memory from then on), spike (hold them for a moment), leak (25 MiB at every
 iteration from then on), burn (three children that use 0.2 s of CPU time each), fill (memory without end), say (print
 `SYNTHETIC_SAYS`, as an engine's native code would), env (write down its environment), kill_supervisor (and with it the
-launcher's process). Iteration -1 is before the first. `what@iteration:seed=3` does so only in that setting's run.
+launcher's process). Iteration -1 is before the first. `what@iteration:seed=3` does so only in that setting's run,
+`what@iteration:repeat=2` only in that repeat.
 `SYNTHETIC_PART` is the one part of a workflow in which it does, where there are several;
 `SYNTHETIC_STEP_S` is the pretended seconds per iteration; `SYNTHETIC_CUDA`, JSON, the CUDA devices it pretends to see,
 the first of which it uses.
@@ -42,6 +43,12 @@ from benchmark_app.parent_link import ParentLink
 HELD = []
 
 
+def setting_of(spec, name):
+    if name == "repeat":
+        return spec["directory"].rpartition("-repeat")[2].partition("/")[0]
+    return str(spec["settings"][name])
+
+
 def misbehave(iteration, spec):
     if os.environ.get("SYNTHETIC_PART", spec["part"]) != spec["part"]:
         return
@@ -51,7 +58,7 @@ def misbehave(iteration, spec):
         setting, _, value = whose.partition("=")
         if what == "leak" and iteration >= int(when):
             HELD.append(b"\1" * (25 * 2**20))
-        if int(when or 0) != iteration or (whose and str(spec["settings"][setting]) != value):
+        if int(when or 0) != iteration or (whose and setting_of(spec, setting) != value):
             continue
         if what == "raise":
             raise RuntimeError("the synthetic task failed")
