@@ -35,7 +35,6 @@ from benchmark_app.journal.events import (
     Extra,
     Finished,
     HostFacts,
-    LoopStarted,
     RunClosed,
     RunPlanned,
     Scalar,
@@ -162,11 +161,13 @@ class Supervisor:
     def _profile(self, workflow: str, journal: JournalWriter) -> str:
         """Record the file a profiler left; return what is missing, "" if nothing is."""
         name = tools.artefact(self._settings.profiling.tool, workflow)
-        if not name or not any(isinstance(event, LoopStarted) for event in load_events(self._directory, workflow)[0]):
+        if not name:
             return ""
         if (self._directory.path / name).is_file():
             journal.append(Extra(t=time.monotonic(), values={"profile": name}))
             return ""
+        if not any(isinstance(event, Finished) for event in load_events(self._directory, workflow)[0]):
+            return ""  # nobody expects more of a worker that was killed, or never began
         tool = self._settings.profiling.tool
         return f"{tool} left no {name}: the run ended before it had anything, or {LOGS}/ says why"
 
@@ -292,7 +293,8 @@ class Supervisor:
             self._loop(worker, journal, tail, series, outputs, around, watcher)
         finally:
             ended = worker.close()
-            self._show(tail.read(), series)
+            rest = tail.read()
+            self._show(rest, series)
             series.close()
             if watcher is not None:
                 watcher.close()
@@ -301,6 +303,8 @@ class Supervisor:
                 shutil.rmtree(kernels, ignore_errors=True)
             if each.profiled:
                 write_import_tree(logs[0], self._directory.path)
+        for met in around.saw(rest):
+            self._tell(met, journal)
         for output in outputs:
             self._note(output.finish(), journal)
         for event in around.exited(ended):
@@ -311,7 +315,7 @@ class Supervisor:
         tool = self._settings.profiling.tool
         if tool != tools.PY_SPY or not (name := tools.artefact(tool, workflow)):
             return None
-        return PySpy(self._directory.path / name, self._directory.log(f"{workflow}.py-spy"))
+        return PySpy(self._directory.path / name, self._directory.log(f"py-spy.{workflow}"))
 
     def _frames_before(self, checkpoint: str | None) -> int:
         """Environment steps behind the training that is continued."""
@@ -356,7 +360,7 @@ class Supervisor:
         watcher: PySpy | None,
     ) -> None:
         """Watch a worker until it ends, or must be ended."""
-        next_sample = next_sync = time.monotonic()
+        begin = next_sample = next_sync = time.monotonic()
         deadline: float | None = None
         failed = False
         while not worker.wait(TICK_S):
@@ -370,7 +374,8 @@ class Supervisor:
             warned = [event for output in outputs for event in output.read()]
             failed = self._note(warned, journal) or failed
             if now >= next_sample:
-                next_sample = now + self._settings.profiling.sample_period_s
+                # More often at first: a run that is shorter than the period has samples, too.
+                next_sample = now + min(self._settings.profiling.sample_period_s, now - begin)
                 if (seen := around.sample(now)) is not None:
                     journal.append(seen)
             if now >= next_sync or any(isinstance(event, CheckpointSaved) for event in events):

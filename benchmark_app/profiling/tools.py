@@ -15,7 +15,9 @@ LOOPS = ("training", "play", "runtime")
 _ENDINGS = {CPROFILE: "pstats", TORCH: "trace.json", PY_SPY: "speedscope.json"}
 
 OUTSIDE = {
-    "nsys": "nsys profile --trace=cuda,nvtx,osrt --trace-fork-before-exec=true --output=nsys-profile",
+    # A step is one graph, of which only tracing by node shows anything. A worker ends without ceremony once its results
+    # are on disk, so that what is traced must be saved meanwhile.
+    "nsys": "nsys profile --trace=cuda,nvtx,osrt --cuda-graph-trace=node --cuda-flush-interval=100 --output=nsys-profile",
 }
 """Profilers that wrap the whole run from outside, and how they are started; they follow the workers by themselves."""
 
@@ -30,6 +32,6 @@ def artefact(tool: str, workflow: str) -> str:
 
 
 def py_spy() -> str | None:
-    """The program py-spy: of this interpreter's environment, else of the PATH; None where there is none."""
+    """The program py-spy: of the PATH, else of this interpreter's environment; None where there is none."""
     here = os.path.dirname(sys.executable)
-    return shutil.which(PY_SPY, path=os.pathsep.join([here, os.environ.get("PATH", "")]))
+    return shutil.which(PY_SPY) or shutil.which(PY_SPY, path=here)
