@@ -13,7 +13,7 @@ TEST_PROCESSES ?= 2
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-ovphysx run test test-learning test-slow test-tasks test-ovphysx test-slurm test-gpu check format schema task-pages task-pictures bench fairness transfer clean
+.PHONY: help install install-ovphysx run test test-measure test-learning test-slow test-tasks test-ovphysx test-slurm test-gpu check format schema task-pages task-pictures bench fairness transfer clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,7 +41,7 @@ run: install ## Run the main job: start-up, runtime, training and play (ARGS="fr
 	$(BIN)/python -m benchmark_app $(ARGS)
 
 test: install ## Run the tests
-	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile -m "not learning and not gpu and not ovphysx and not slurm and not slow and not tasks" $(ARGS)
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile -m "not learning and not gpu and not ovphysx and not slurm and not slow and not tasks and not measure" $(ARGS)
 
 test-learning: install ## Train every library on cartpole with three seeds, and check what it learned (minutes)
 	$(BIN)/python -m pytest -m learning $(ARGS)
@@ -54,6 +54,9 @@ test-slow: install ## Count how often verdicts are wrong under every noise model
 
 test-ovphysx: install-ovphysx ## Run the tests of physics=ovphysx (downloads it, under NVIDIA's licence)
 	$(OVPHYSX_VENV)/bin/python -m pytest -n $(TEST_PROCESSES) --dist loadfile -m "ovphysx and not gpu and not tasks" $(ARGS)
+
+test-measure: install ## Run the tests that measure this machine; it should be idle (minutes)
+	$(BIN)/python -m pytest -m measure $(ARGS)
 
 test-slurm: install ## Run the tests on a SLURM of their own (needs slurm-wlm munge slurmdbd mariadb-server)
 	$(BIN)/python -m pytest -m slurm $(ARGS)

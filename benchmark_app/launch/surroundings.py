@@ -49,7 +49,7 @@ class Surroundings:
     def started(self, pids: Sequence[int]) -> None:
         """Begin to watch the processes of a worker, which has just been started: it imports, and uses no GPU yet."""
         if self._settings.device != "cpu" and self._gpu_sampler is None:
-            self._start |= conditions.read_gpus()
+            self._start |= conditions.read_gpus(own=pids)
             self._gpu_sampler = gpu.GpuSampler()
         self._sampler = ResourceSampler(pids, self._gpu_sampler)
         self._oom = OomWatch(pids[0])

@@ -5,7 +5,7 @@ A reading is plain JSON data; docs/conditions.md lists its fields. What cannot b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,17 +45,18 @@ def read_host(before: OtherLoad | None = None, root: Path = ROOT) -> dict[str, A
     }
 
 
-def read_gpus(uuids: Sequence[str] | None = None) -> dict[str, Any]:
+def read_gpus(uuids: Sequence[str] | None = None, own: Collection[int] = ()) -> dict[str, Any]:
     """Read the driver's version and the state of devices.
 
     Args:
         uuids: Which; None for all.
+        own: Processes that are not counted among those that use a device.
     """
     wanted = None if uuids is None else {gpu.plain_uuid(uuid) for uuid in uuids}
     if wanted is not None and not wanted:
         return {"gpu_driver": None, "gpus": []}
     found = [device for device in gpu.all_devices() if wanted is None or gpu.plain_uuid(device.uuid) in wanted]
-    return {"gpu_driver": gpu.driver() if found else None, "gpus": [gpu.describe(device) for device in found]}
+    return {"gpu_driver": gpu.driver() if found else None, "gpus": [gpu.describe(device, own) for device in found]}
 
 
 def load_of(load: OtherLoad | None) -> dict[str, float | int] | None:

@@ -221,8 +221,8 @@ def running(device: Device) -> list[Any]:
     return ask(pynvml.nvmlDeviceGetComputeRunningProcesses, device.handle) or []
 
 
-def describe(device: Device) -> dict[str, Any]:
-    """The state of a device at one instant; what it does not tell is None."""
+def describe(device: Device, own: Collection[int] = ()) -> dict[str, Any]:
+    """The state of a device at one instant, `own` processes not counted; what it does not tell is None."""
     handle, whole = device.handle, device.whole
 
     def scaled(value: float | None, by: float) -> float | None:
@@ -239,7 +239,7 @@ def describe(device: Device) -> dict[str, Any]:
         "name": None if name is None else _text(name),
         "util_pct": None if rates is None else rates.gpu,
         "mem_used_gb": None if memory is None else round(memory.used / 2**30, 3),
-        "processes": len(running(device)),
+        "processes": sum(each.pid not in own for each in running(device)),
         "clock_sm_mhz": ask(pynvml.nvmlDeviceGetClockInfo, whole, pynvml.NVML_CLOCK_SM),
         "clock_sm_max_mhz": ask(pynvml.nvmlDeviceGetMaxClockInfo, whole, pynvml.NVML_CLOCK_SM),
         "clock_mem_mhz": ask(pynvml.nvmlDeviceGetClockInfo, whole, pynvml.NVML_CLOCK_MEM),
