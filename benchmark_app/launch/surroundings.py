@@ -84,6 +84,7 @@ class Surroundings:
         told, now = [], time.monotonic()
         sampler, self._sampler = self._sampler, None
         if sampler is not None:
+            sampler.look_at_group()
             # What was killed before its parent could collect it is ours all the same.
             self._uncollected_s += max(0.0, sampler.cpu_s - sum(each.cpu_s or 0.0 for each in ended))
         memory = self._oom.found() if self._oom is not None else ""

@@ -68,7 +68,7 @@ class ResourceSampler:
         seen = self._tree.look()
         if seen is None or seen.rss == 0:  # all that is left has ended
             return None
-        self._look_at_group()
+        self.look_at_group()
         energy = self._energy.read()
         spent, self.cpu_s = seen.cpu_s - self.cpu_s, seen.cpu_s
         before, self._at = self._at, now
@@ -84,7 +84,8 @@ class ResourceSampler:
             cpu_energy_j=energy,
         )
 
-    def _look_at_group(self) -> None:
+    def look_at_group(self) -> None:
+        """Bring the group's peak up to date; it is there to be read when the processes are not any more."""
         if self._group is None and self._looks < GROUP_LOOKS:
             self._looks += 1
             self._group = cgroup.apart(self._root)
