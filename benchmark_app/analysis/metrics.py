@@ -154,6 +154,12 @@ _TIME = [
         "Time of the iterations that enter rates and times, warm-up excluded.", group="time",
     ),
     Metric(
+        "iteration_time_drift", "Drift of the iteration time", "", None, _at("extra.iteration_time_drift", *LOOPS),
+        "ratio of the medians, less 1",
+        "How much longer an iteration of the second half took than one of the first; a run that is beyond 0.05 either "
+        "way was not steady.", scale="points", group="time",
+    ),
+    Metric(
         "duration_s", "Duration of the run", "s", "lower", _at("run.duration_s", *LOOPS, STARTUP), _ONCE,
         "From start to end, with everything between.", min_effect=0.1, group="time",
     ),
@@ -334,6 +340,8 @@ _SIZE = [
          "Environment steps of one iteration over all environments; of play the most there can be."),
         ("warmup_iterations", "Warm-up iterations", "extra.warmup_iterations", LOOPS,
          "Leading iterations that enter counts only."),
+        ("kernel_load_iterations", "Iterations that loaded kernels", "extra.kernel_load_iterations", LOOPS,
+         "Iterations after the warm-up in which kernel modules were compiled or loaded; they enter counts only."),
         ("environment_step_calls", "Measured environment calls", f"{_STEP}.environment_step_calls", LOOPS,
          "Step calls of the environment that were measured."),
         ("episodes_finished", "Finished episodes", "extra.episodes_finished", (TRAINING,),

@@ -89,6 +89,19 @@ def _by_run(rows: Sequence[Row]) -> Iterable[Notice]:
             "continued from a checkpoint",
             "Their curves and rates are those of the continued part alone.",
         ),
+        (
+            "note",
+            lambda row: _extra(row, "steady_state") is False,
+            "not steady",
+            "Iterations of the second half took another time than those of the first, or the search for the end of the "
+            "warm-up found none. A longer run, or a longer warm-up, tells more.",
+        ),
+        (
+            "note",
+            _serialized,
+            "timed with the device drained at every boundary",
+            "serialized_synchronized shows where the time goes. On a GPU it takes more of it than in production.",
+        ),
     ]
     for level, concerns, what, detail in rules:
         concerned = [row for row in rows if concerns(row)]
@@ -158,6 +171,11 @@ def _starved(row: Row) -> bool:
         return False
     used = (row["bundle"].get("resources") or {}).get("cpu_util_pct", {}).get("mean", 0.0)
     return bool(0.0 < used < BUSY_BELOW)
+
+
+def _serialized(row: Row) -> bool:
+    timing = (row["bundle"].get("runtime") or {}).get("environment_step_timing") or {}
+    return timing.get("measurement_mode") == "serialized_synchronized"
 
 
 def _extra(row: Row, key: str) -> Any:
