@@ -90,6 +90,7 @@ bench: install ## Measure our own overhead against bare engines and loops
 	$(BIN)/python benchmarks/guard_overhead.py
 	$(BIN)/python benchmarks/hook_overhead.py
 	$(BIN)/python benchmarks/adapter_overhead.py
+	$(BIN)/python benchmarks/sampler_cost.py
 	$(BIN)/python benchmarks/first_result.py
 
 fairness: install ## Train the four libraries with three seeds, exact and stock, and write docs/fairness.md (10 minutes)
