@@ -262,6 +262,11 @@ def _problems(settings: Settings) -> list[str]:
         s.kernel_cache = os.path.abspath(os.path.expanduser(s.kernel_cache))
     if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", s.device):
         found.append(f"device={s.device}: must be auto, cpu, cuda or cuda:N")
+    if s.profiling.tool != tools.NONE and not set(tools.LOOPS) & set(s.workflow.steps):
+        found.append(
+            f"profiling.tool={s.profiling.tool}: workflow={s.workflow.name} has no loop to profile; leave it out, or "
+            f"choose one of {', '.join(tools.LOOPS)}"
+        )
     found += rank_problems(s) + startup_problems(s)
     if not found and _learns(s):
         found += _native_problems(s)

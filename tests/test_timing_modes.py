@@ -10,6 +10,7 @@ from benchmark_app.envs.make import make_env
 from benchmark_app.physics.availability import missing
 from benchmark_app.physics.physx.tensors import PhysxBackend
 from benchmark_app.profiling.worker.timing import SERIALIZED, Timing
+from benchmark_app.workflows.device import drain_of
 
 from .physics.articulations import FakeView
 
@@ -79,6 +80,14 @@ def test_the_watch_is_given_the_engine_and_nothing_else():
     env.close()
     with pytest.raises(RuntimeError, match="closed"):
         env.set_simulation_watch(None)
+
+
+def test_what_is_drained_is_the_device_in_use_and_no_other(monkeypatch):
+    drained = []
+    monkeypatch.setattr(torch.cuda, "synchronize", drained.append)
+    assert drain_of("cpu") is None
+    drain_of("cuda:1")()
+    assert drained == ["cuda:1"]
 
 
 def test_a_device_is_drained_at_every_look_at_the_clock_only_when_asked():

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmark_app.journal import Event
-from benchmark_app.journal.events import LoopStarted
+from benchmark_app.journal.events import Phase
 from benchmark_app.profiling.tools import py_spy
 
 RATE_HZ = 100
@@ -17,7 +17,10 @@ WRITES_WITHIN_S = 60.0  # of the worker's end; it resolves names and writes a fi
 
 
 class PySpy:
-    """Attaches to a worker when its loop begins, and writes its profile when the worker is gone.
+    """Attaches to a worker once it has its imports behind it, and writes its profile when the worker is gone.
+
+    Not later, because attaching takes py-spy longer than a short loop runs; not sooner, because it needs an interpreter
+    that is there.
 
     Args:
         path: The profile, in speedscope's format.
@@ -30,12 +33,12 @@ class PySpy:
         self._process: subprocess.Popen[bytes] | None = None
 
     def show(self, events: Iterable[Event], pid: int) -> None:
-        """Attach to the worker, once its loop has begun.
+        """Attach to the worker, once its first phase is over.
 
         Raises:
             OSError: py-spy cannot be started.
         """
-        if self._process is not None or not any(isinstance(event, LoopStarted) for event in events):
+        if self._process is not None or not any(isinstance(event, Phase) for event in events):
             return
         program = py_spy()
         if program is None:

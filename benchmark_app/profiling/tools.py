@@ -17,7 +17,7 @@ _ENDINGS = {CPROFILE: "pstats", TORCH: "trace.json", PY_SPY: "speedscope.json"}
 OUTSIDE = {
     # A step is one graph, of which only tracing by node shows anything. A worker ends without ceremony once its results
     # are on disk, so that what is traced must be saved meanwhile.
-    "nsys": "nsys profile --trace=cuda,nvtx,osrt --cuda-graph-trace=node --cuda-flush-interval=100 --output=nsys-profile",
+    "nsys": "nsys profile --trace=cuda,nvtx,osrt --cuda-graph-trace=node --cuda-flush-interval=100 --output=profile",
 }
 """Profilers that wrap the whole run from outside, and how they are started; they follow the workers by themselves."""
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from benchmark_app.journal import JournalWriter
 from benchmark_app.journal.events import Diagnostics, Extra, LoopStarted, WorkerFacts
 from benchmark_app.parent_link import ParentLink
+from benchmark_app.profiling.tools import NONE, PY_SPY, artefact
+from benchmark_app.profiling.worker.profilers import allow_looking, watched
 from benchmark_app.profiling.worker.startup import FLAME, Profiled, StartupPhases
 from benchmark_app.profiling.worker.timing import Timing
 
@@ -122,6 +124,9 @@ class Session:
             # The checks come first, before anything slow is imported.
             from . import RefusedError
             from . import device as devices
+
+            if plain["profiling"]["tool"] == PY_SPY:
+                allow_looking()
 
             name = plain["physics"]["name"]
             device, reason = devices.resolve_device(plain["device"], name)
@@ -266,9 +271,6 @@ class Session:
         Yields:
             What to call after every iteration, outside of everything that is timed.
         """
-        from benchmark_app.profiling.tools import NONE, artefact
-        from benchmark_app.profiling.worker.profilers import watched
-
         profiling = self.settings.profiling
         path = self.directory / artefact(profiling.tool, self._spec["workflow"])
         skip = warmup if isinstance(warmup, int) else 2
@@ -278,13 +280,21 @@ class Session:
             yield step
 
     def check_determinism(self) -> None:
-        """Measure whether the environment gives the same twice, where that was asked for; its state is lost."""
+        """Measure whether the environment gives the same twice, where that was asked for; its state is lost.
+
+        Raises:
+            RuntimeError: The environment failed meanwhile.
+        """
         if not self.settings.profiling.check_determinism or self.rank:
             return
         from .determinism import measure
 
         assert self._env is not None, "open() made it"
-        self.extra(**measure(self._env, self.settings.seed).extra())
+        try:
+            found = measure(self._env, self.settings.seed)
+        except Exception as error:
+            raise RuntimeError(f"profiling.check_determinism: with random actions, {error}") from error
+        self.extra(**found.extra())
 
     def kernel_loads(self) -> int:
         """Kernel modules this process has compiled or loaded so far."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmark_app.profiling.tools import CPROFILE, PY_SPY, TORCH
+from benchmark_app.profiling.tools import CPROFILE, TORCH
 
 _PR_SET_PTRACER = 0x59616D61  # <linux/prctl.h>
 _ANYONE = ctypes.c_ulong(-1)
@@ -38,9 +38,7 @@ def watched(tool: str, path: Path, *, skip: int, window: int, cuda: bool) -> Ite
     elif tool == TORCH:
         with _torch(path, skip, window, cuda) as step:
             yield step
-    else:
-        if tool == PY_SPY:
-            _let_siblings_look()
+    else:  # py-spy looks from outside
         yield _nothing
 
 
@@ -84,7 +82,7 @@ def _write(path: Path, write: Callable[[str], object]) -> None:
         part.unlink(missing_ok=True)
 
 
-def _let_siblings_look() -> None:
+def allow_looking() -> None:
     """Allow this user's processes to read this one's memory: Yama lets only a parent, and py-spy is a sibling."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PTRACER, _ANYONE, 0, 0, 0)
