@@ -169,6 +169,7 @@ def _split(rows: list[Row], names: list[str]) -> list[str]:
 
 def _advise(what: runs.Plan, needs: dict[str, list[Need]]) -> None:
     """Say what to type, and leave the thresholds that go with it."""
+    axis = "physics" if what.workflow == "runtime" else "framework"
     for need in needs.get(HEADLINE, []):
         percent = f"{100 * need.effect:g}"
         if need.runs is None:
@@ -176,8 +177,9 @@ def _advise(what: runs.Plan, needs: dict[str, list[Need]]) -> None:
             continue
         file = what.folder / f"thresholds-{percent}.toml"
         write_text_file(f'[min_effect]\n"*" = {need.min_effect}\n', file)
-        _say(f"{percent} %", f"{need.runs} repeats of each side, in turn: -m framework=A,B repeats={need.runs}, then")
-        _say("", f"compare --by framework --thresholds {_short(file)} SWEEP")
+        typed = f"-m workflow={what.workflow} {axis}=A,B repeats={need.runs}"
+        _say(f"{percent} %", f"{need.runs} repeats of each side, in turn, such as {typed}, then")
+        _say("", f"compare --by {axis} --thresholds {_short(file)} SWEEP")
     beyond = f"{100 * (1 - CAUTION):.0f} % of cases"
     _say("", f"planned with a spread that the true one exceeds in {beyond}, and for all metrics judged together")
 

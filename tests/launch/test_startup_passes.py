@@ -35,6 +35,16 @@ def test_a_measured_pass_that_is_killed_is_a_crash_and_is_not_profiled(app):
     assert [part for part, _, _ in spawned(app)] == [""]
 
 
+def test_kernels_that_a_killed_supervisor_left_are_removed_with_the_recovery(app):
+    process = app.synthetic(*STARTUP, "startup.kernel_cache=cold", fault="kill_supervisor@-1")
+    process.communicate(timeout=60)
+    assert list(app.run_dir.glob(".kernel_cache*"))
+    assert main(["recover", str(app.run_dir)]) == 0
+    assert app.bundle("startup").run.status == "crashed"
+    app.assert_clean()
+    assert not list(app.run_dir.glob(".kernel_cache*"))
+
+
 def test_a_stop_during_the_profile_interrupts_the_start_up(app):
     process = app.synthetic(*STARTUP, "run.grace_s=0.2", fault="hang@-1", env={"SYNTHETIC_PART": "profile"})
     app.wait_for_event("startup.profile", '"first_step"', process)
