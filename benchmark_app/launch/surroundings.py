@@ -17,6 +17,7 @@ from benchmark_app.settings import Settings
 from .placement import visible_gpus
 from .ranks import Ended
 
+GPU_WINDOW_S = 1.0  # NVML tells the load of at most so long ago
 KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)  # the second through a shell
 
 
@@ -30,9 +31,8 @@ class Surroundings:
 
     def __init__(self, settings: Settings, workflow: str) -> None:
         self._settings = settings
-        self._threads = settings.threads * (settings.distributed.nproc if workflow == "training" else 1)
+        self._threads = _threads(settings, workflow)
         self._start: dict[str, Any] = {}
-        self._gpus_told = False
         self._used: list[str] | None = None  # UUIDs, as soon as a worker has said
         self._found_threads: int | None = None
         self._gpu_sampler: gpu.GpuSampler | None = None
@@ -60,19 +60,23 @@ class Surroundings:
         Returns:
             The conditions of the GPUs before it, once it has said which it uses.
         """
-        for event in events:
-            if isinstance(event, WorkerFacts):
-                threads = event.extra.get("threads")
-                self._found_threads = threads if isinstance(threads, int) else None
-                self._used = _used(event, self._settings.distributed.nproc)
-                if self._gpu_sampler is not None:
-                    self._gpu_sampler.watch(device["uuid"] for device in event.cuda_devices)
-                if not self._gpus_told and "gpus" in self._start:
-                    self._gpus_told = True
-                    self._start["gpus"] = _only(self._start["gpus"], self._used)
-                    reading = {name: self._start[name] for name in ("gpu_driver", "gpus")}
-                    return [self._told("start", reading, rules.gpu_warnings_before(self._met()))]
-        return []
+        facts = next((event for event in events if isinstance(event, WorkerFacts)), None)
+        if facts is None or self._used is not None:
+            return []
+        threads = facts.extra.get("threads")
+        self._found_threads = threads if isinstance(threads, int) else None
+        self._used = _used(facts, self._settings.distributed.nproc)
+        if self._gpu_sampler is None:
+            return []
+        self._gpu_sampler.watch(device["uuid"] for device in facts.cuda_devices)
+        # NVML tells the load of the last second. Right after the spawn an earlier worker of ours may still have
+        # used the device in it; by now this one has imported everything, and computed nothing.
+        loads = {device["uuid"]: device["util_pct"] for device in conditions.read_gpus(self._used)["gpus"]}
+        self._start["gpus"] = [
+            {**device, "util_pct": loads.get(device["uuid"])} for device in _only(self._start["gpus"], self._used)
+        ]
+        reading = {name: self._start[name] for name in ("gpu_driver", "gpus")}
+        return [self._told("start", reading, rules.gpu_warnings_before(self._met()))]
 
     def sample(self, now: float) -> ResourceSample | None:
         """Look at what the worker uses; None where there is nothing to tell yet, or any more."""
@@ -135,12 +139,21 @@ class Surroundings:
 
 def problems(settings: Settings, workflow: str) -> list[str]:
     """What is wrong with the conditions now, a sentence each; the GPUs are those the settings seem to mean."""
-    around = Surroundings(settings, workflow)
-    found = around.before().warnings
+    others, _ = other_load.watch.before()
+    reading = conditions.read_host(others)
+    met = rules.Met(threads=_threads(settings, workflow), start=reading, end={}, during={})
     if settings.device != "cpu":
-        around._start |= conditions.read_gpus(_meant(settings))
-        found = found + rules.gpu_warnings_before(around._met())
-    return found
+        meant = _meant(settings)
+        reading |= conditions.read_gpus(meant)
+        if rules.gpu_warnings_before(met):
+            time.sleep(GPU_WINDOW_S)  # a worker of ours may have used it a moment ago
+            reading |= conditions.read_gpus(meant)
+    return rules.warnings_before(met) + rules.gpu_warnings_before(met)
+
+
+def _threads(settings: Settings, workflow: str) -> int:
+    """CPU threads a workflow takes, of all ranks together."""
+    return settings.threads * (settings.distributed.nproc if workflow == "training" else 1)
 
 
 def _meant(settings: Settings) -> list[str]:

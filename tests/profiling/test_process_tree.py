@@ -97,7 +97,7 @@ def test_a_child_whose_end_nobody_collects_keeps_its_cpu_time(start):
     told(process)
     after = tree.look()
     assert len(after.pids) == 1
-    assert after.cpu_s >= before.cpu_s >= 0.3
+    assert after.cpu_s >= before.cpu_s >= 0.28  # the kernel counts in hundredths
 
 
 def test_a_grandchild_whose_parent_died_stays_in_the_tree_until_its_end(start):
@@ -150,7 +150,7 @@ def test_an_ended_process_that_was_not_collected_still_tells_its_cpu_time():
     process = subprocess.Popen([sys.executable, "-S", "-c", BURN.format(0.2)])
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     seen = ProcessTree([process.pid]).look()
-    assert seen.cpu_s >= 0.2
+    assert seen.cpu_s >= 0.18  # the kernel counts in hundredths
     assert seen.rss == 0
     process.wait()
 
@@ -209,6 +209,18 @@ def test_a_dead_branch_is_told_once_by_the_ancestor_that_collected_it(made):
     unmake(made, 12)
     assert tree.look().cpu_s == 4.5
     assert tree.look().cpu_s == 4.5
+
+
+def test_a_kernel_that_lists_no_children_costs_a_look_at_every_process_and_loses_none(made):
+    make(made, 10)
+    make(made, 11, parent=10, cpu=500)
+    make(made, 12, parent=11, cpu=100)
+    make(made, 13, parent=1, cpu=9999)
+    for listed in made.glob("*/task/*/children"):
+        listed.unlink()
+    seen = ProcessTree([10], made).look()
+    assert seen.pids == {10, 11, 12}
+    assert seen.cpu_s == 6.0
 
 
 def test_the_highest_points_of_several_processes_count_together_only_within_one_look(made):

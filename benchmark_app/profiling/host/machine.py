@@ -47,6 +47,8 @@ def read_cpu(root: Path = ROOT) -> dict[str, Any]:
         "frequency_allowed_mhz": _lowest([core / "cpufreq/scaling_max_freq" for core in looked_at]),
         "frequency_possible_mhz": _lowest([core / "cpufreq/cpuinfo_max_freq" for core in looked_at]),
         "throttle_count": _throttled(looked_at),
+        "boost": _boost(folder),
+        "smt": _truth(small_files.integer(folder / "smt/active")),
         "on_battery": _on_battery(root),
     }
 
@@ -161,6 +163,16 @@ def _throttled(folders: list[Path]) -> int | None:
     known = [value for value in cores if value is not None]
     most = max((value for value in packages if value is not None), default=None)
     return None if not known and most is None else sum(known) + (most or 0)
+
+
+def _boost(folder: Path) -> bool | None:
+    """Whether cores may run above their nominal clock."""
+    off = _truth(small_files.integer(folder / "intel_pstate/no_turbo"))
+    return _truth(small_files.integer(folder / "cpufreq/boost")) if off is None else not off
+
+
+def _truth(value: int | None) -> bool | None:
+    return None if value is None else bool(value)
 
 
 def _on_battery(root: Path) -> bool | None:

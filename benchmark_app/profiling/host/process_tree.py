@@ -181,16 +181,20 @@ def children_of(pid: int, proc: Path = PROC) -> list[int]:
             return [child.pid for child in psutil.Process(pid).children()]
         except psutil.Error:
             return []
-    found: list[int] = []
     try:
-        for thread in os.listdir(proc / str(pid) / "task"):
+        threads = os.listdir(proc / str(pid) / "task")
+    except OSError:
+        return []  # it ended
+    found: list[int] = []
+    missing = 0
+    for thread in threads:
+        try:
             with open(proc / str(pid) / "task" / thread / "children", "rb") as file:
                 found += map(int, file.read().split())
-    except FileNotFoundError:
-        if not (proc / "thread-self" / "children").exists() and (proc / "self").exists():
-            return _scan(pid, proc)  # a kernel built without these files
-    except OSError:
-        pass  # it ended while we looked
+        except OSError:
+            missing += 1  # this thread ended
+    if missing == len(threads) and not (proc / "thread-self" / "children").exists():
+        return _scan(pid, proc)  # a kernel that was built without these files
     return found
 
 
@@ -198,13 +202,8 @@ def _scan(parent: int, proc: Path) -> list[int]:
     """Children found by looking at every process of the machine."""
     found = []
     for name in os.listdir(proc):
-        if name.isdecimal():
-            try:
-                fields = (proc / name / "stat").read_bytes().rpartition(b")")[2].split()
-            except OSError:
-                continue
-            if len(fields) > 1 and int(fields[1]) == parent:
-                found.append(int(name))
+        if name.isdecimal() and (process := look_at(int(name), proc)) is not None and process.parent == parent:
+            found.append(process.pid)
     return found
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 # A window of half a second is known to about 5 % of a core, and a quiet machine's services stay below a tenth of one.
 BUSY_CORES = 0.3  # of one core: what others may use of the run's cores,
-BUSY_SHARE = 0.1  # or this share of all cores, whichever is more
+BUSY_SHARE = 0.05  # or this share of all cores, whichever is more
 STOLEN_SHARE = 0.02
 THROTTLED_SHARE = 0.01  # of the run's time
 PRESSURE_SHARE = 0.01
