@@ -18,6 +18,7 @@ from benchmark_app.refusal import REFUSED
 from benchmark_app.settings import SettingError, Settings
 
 from . import agent_report, report, surroundings
+from .closing import WorkflowResult
 from .heartbeat import Heartbeat
 from .preflight import admit
 from .progress import Progress
@@ -25,7 +26,7 @@ from .run_directory import LOGS, HydraRecord, RunDirectory, point_latest
 from .signals import StopSignals
 from .slurm import job_facts
 from .summary import print_summary
-from .supervisor import Supervisor, WorkflowResult, utc_now
+from .supervisor import Supervisor, utc_now
 
 CRASHED = 1
 OUT_OF_LIMITS = 128 + signal.SIGTERM  # a limit of ours ends a run as its scheduler's would

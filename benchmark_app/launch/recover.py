@@ -13,11 +13,11 @@ from benchmark_app.refusal import refuse
 from benchmark_app.settings import WORKFLOWS
 
 from .application import finish, status_of
+from .closing import WorkflowResult, close_workflow
 from .heartbeat import FILE as HEARTBEAT
 from .heartbeat import is_live, last_beat
 from .run_directory import LOCK, MANIFEST, RunDirectory, RunDirectoryBusyError
 from .startup_artefacts import PRIVATE_KERNELS
-from .supervisor import WorkflowResult, close_workflow
 
 
 def recover(path: Path) -> int:

@@ -13,9 +13,9 @@ from benchmark_app.bundle.schema import Bundle, PlayBundle, RuntimeBundle, Start
 from benchmark_app.journal.events import Scalar
 from benchmark_app.settings import Settings
 
+from .closing import WorkflowResult
 from .equivalence_summary import equivalence_lines
 from .run_directory import RunDirectory
-from .supervisor import WorkflowResult
 
 
 def print_summary(directory: RunDirectory, results: list[WorkflowResult], settings: Settings) -> None:

@@ -11,26 +11,16 @@ import sys
 import time
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from benchmark_app import __version__
-from benchmark_app.bundle.build import build_bundle, run_status
-from benchmark_app.bundle.check import BundleError
-from benchmark_app.bundle.conditions import FILE as CONDITIONS
-from benchmark_app.bundle.conditions import write_conditions
-from benchmark_app.bundle.equivalence import build_equivalence
-from benchmark_app.bundle.evaluation import EPISODES, episode_rows
-from benchmark_app.bundle.pick import last, passes
-from benchmark_app.bundle.ranks import of_rank
-from benchmark_app.bundle.write import write_bundle_file, write_json_file, write_json_lines
+from benchmark_app.bundle.pick import passes
+from benchmark_app.bundle.write import write_json_file
 from benchmark_app.checkpoint_card import iterations_done, iterations_left, policy_iterations, resume_facts
-from benchmark_app.journal import Event, JournalTail, JournalWriter, merge, read_journal
+from benchmark_app.journal import Event, JournalTail, JournalWriter
 from benchmark_app.journal.events import (
     CheckpointSaved,
     Conditions,
-    Diagnostics,
     EngineWarned,
     Extra,
     Finished,
@@ -48,6 +38,7 @@ from benchmark_app.rank_settings import rank_facts
 from benchmark_app.settings import Settings
 
 from . import agent_report
+from .closing import WorkflowResult, close_workflow, load_events
 from .engine_output import EngineOutput
 from .limits import Limits
 from .passes import Pass, passes_of
@@ -64,29 +55,6 @@ from .workload import settings_of
 
 SYNC_PERIOD_S = 5.0
 TICK_S = 0.1
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorkflowResult:
-    """How one workflow ended.
-
-    Attributes:
-        workflow: Its name.
-        status: completed, interrupted, crashed, refused or not_run.
-        reason: Why it is not `completed`, "" if it is.
-        bundle: File of the results; None where there are none.
-        checkpoint: Policy it saved or played.
-        lost: What could not be written, "" if nothing.
-        diagnostics: What the engine said of itself; where each process of the workflow is a part of it, by part.
-    """
-
-    workflow: str
-    status: str
-    reason: str = ""
-    bundle: Path | None = None
-    checkpoint: str | None = None
-    lost: str = ""
-    diagnostics: dict[str, Any] | None = None
 
 
 def utc_now() -> str:
@@ -132,6 +100,7 @@ class Supervisor:
         """
         journal = JournalWriter(self._directory.journal(f"{workflow}.supervisor"))
         trouble = lost = ""
+        met: Conditions | None = None
         with journal:
             try:
                 journal.append(self._plan(workflow))
@@ -141,7 +110,7 @@ class Supervisor:
                     if number and not self._went_well(workflow, journal):
                         break
                     self._watch(workflow, checkpoint, journal, each, around)
-                self._tell(around.after(), journal)
+                met = around.after()
                 lost = self._profile(workflow, journal)
             except Exception as error:  # whatever it was, the run must still leave its bundle
                 trouble = f"the supervisor had to give up: {error}"
@@ -152,6 +121,8 @@ class Supervisor:
             try:
                 if trouble:
                     journal.append(WorkerExited(t=time.monotonic(), exit_code=0, last_words=trouble))
+                if met is not None:
+                    self._tell(met, journal)
                 journal.append(RunClosed(t=time.monotonic(), end_time_utc=utc_now()))
                 journal.sync()
             except OSError as error:
@@ -419,62 +390,3 @@ def _sync(path: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
-
-
-def load_events(directory: RunDirectory, workflow: str) -> tuple[list[Event], list[str]]:
-    """Read a workflow's journals, merged; the second value says what of them could not be read."""
-    own = directory.journal(f"{workflow}.supervisor")
-    read = [read_journal(path) for path in (own, *sorted(own.parent.glob(f"{workflow}.*worker.jsonl")))]
-    for path in own.parent.glob(f"{workflow}.worker.rank*.jsonl"):
-        events, dropped = read_journal(path)
-        read.append((of_rank(events, int(path.stem.rpartition("rank")[2])), dropped))
-    return merge(*(events for events, _ in read)), [dropped for _, dropped in read if dropped]
-
-
-def close_workflow(directory: RunDirectory, workflow: str, lost: str = "") -> WorkflowResult:
-    """Build and write the bundle of a workflow that has ended, from its journals alone.
-
-    Args:
-        directory: The run directory.
-        workflow: Name of the workflow.
-        lost: What is known to be missing from the journals.
-    """
-    events, dropped = load_events(directory, workflow)
-    outcome = run_status(events)
-    path, written = directory.path / f"{workflow}.json", False
-    try:
-        written = _write_result(workflow, events, path)
-    except BundleError as error:
-        lost = f"{path.name} cannot be built: {error}"
-    except OSError as error:
-        lost = f"{path.name} could not be written: {error.strerror}"
-    if written or workflow == "equivalence":
-        try:
-            write_conditions(directory.path, workflow, events)
-        except OSError as error:
-            lost = "; ".join([*([lost] if lost else []), f"{CONDITIONS} could not be written: {error.strerror}"])
-    checkpoints = [event.path for event in events if isinstance(event, CheckpointSaved)]
-    told = {each.part: event.values for each in passes(events) if (event := last(each.events, Diagnostics)) is not None}
-    return WorkflowResult(
-        workflow=workflow,
-        status=outcome.status,
-        reason=outcome.reason,
-        bundle=path if written else None,
-        checkpoint=checkpoints[-1] if checkpoints else None,
-        lost="; ".join([*([lost] if lost else []), *dropped]),
-        diagnostics=told.get("", told or None),  # the profiled pass of a start-up has nothing else to tell
-    )
-
-
-def _write_result(workflow: str, events: list[Event], path: Path) -> bool:
-    """Write what a workflow found, if it was not refused; return whether there was anything."""
-    if workflow == "equivalence":
-        if (result := build_equivalence(events)) is not None:
-            write_json_file(result, path)
-        return result is not None
-    if (bundle := build_bundle(events)) is None:
-        return False
-    if workflow == "play":  # first, so that whoever finds the bundle finds its episodes
-        write_json_lines(episode_rows(events), path.with_name(EPISODES))
-    write_bundle_file(bundle, path)
-    return True
