@@ -7,7 +7,9 @@ import pytest
 
 from benchmark_app.cli import main
 from benchmark_app.journal import read_journal
+from benchmark_app.startup_settings import startup_problems
 from tests.conftest import SYNTHETIC
+from tests.sweep.made import settings
 
 STARTUP = ("workflow=startup",)
 
@@ -61,8 +63,9 @@ def test_a_stop_during_the_profile_interrupts_the_start_up(app):
     [("as_found", ["", "profile"]), ("warm", ["warming", "", "profile"]), ("cold", ["", "profile"])],
 )
 def test_each_choice_of_kernels_takes_its_passes_and_only_the_profiled_one_is_slowed_down(app, choice, parts):
-    chosen = f"startup.kernel_cache={choice}"
-    assert app.status(*STARTUP, chosen, fault="env@-1", env={"WARP_CACHE_PATH": "/mine", "SYNTHETIC_PART": ""}) == 0
+    (app.folder / "list.yaml").write_text("first_step: ['*:step']\nenv_creation: ['newton.*']\n")
+    chosen = (f"startup.kernel_cache={choice}", "startup.whitelist=list.yaml")
+    assert app.status(*STARTUP, *chosen, fault="env@-1", env={"WARP_CACHE_PATH": "/mine", "SYNTHETIC_PART": ""}) == 0
     found = spawned(app)
     assert [part for part, _, _ in found] == parts
     assert [("importtime" in command) for _, _, command in found] == [part == "profile" for part in parts]
@@ -75,6 +78,9 @@ def test_each_choice_of_kernels_takes_its_passes_and_only_the_profiled_one_is_sl
         assert (seen["WARP_CACHE_PATH"], "CUDA_CACHE_PATH" in seen) == ("/mine", False)
     assert not list(app.run_dir.glob(".kernel_cache*"))
     assert (app.run_dir / "startup_profile" / "imports.txt").is_file()
+    (app.folder / "list.yaml").unlink()  # recorded is what it held, and not where it lay
+    held = json.loads(app.bundle("startup").config.whitelist)
+    assert held == {"env_creation": ["newton.*"], "first_step": ["*:step"]}
 
 
 @pytest.mark.parametrize(
@@ -90,28 +96,26 @@ def test_each_choice_of_kernels_takes_its_passes_and_only_the_profiled_one_is_sl
         (None, "No such file or directory"),
     ],
 )
-def test_a_whitelist_that_cannot_work_is_refused_in_one_line(app, monkeypatch, capsys, content, said):
-    monkeypatch.chdir(app.folder)
+def test_a_whitelist_that_cannot_work_is_refused(tmp_path, content, said):
+    made = settings("workflow=startup")
+    made.startup.whitelist = str(tmp_path / "list.yaml")
     if content is not None:
-        (app.folder / "list.yaml").write_text(content)
-    assert main(["workflow=startup", "startup.whitelist=list.yaml", f"worker.program={SYNTHETIC}"]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("benchmark_app: error: startup.whitelist=list.yaml: ")
-    assert said in line
-    assert not (app.folder / "outputs").exists()
+        (tmp_path / "list.yaml").write_text(content)
+    (problem,) = startup_problems(made)
+    assert problem.startswith(f"startup.whitelist={tmp_path / 'list.yaml'}: ")
+    assert said in problem
+    assert "\n" not in problem
 
 
-@pytest.mark.parametrize("wrong", ["startup.kernel_cache=hot", "startup.whitelist=list.yaml startup.top_n=0"])
-def test_other_settings_that_cannot_work_are_refused(app, monkeypatch, capsys, wrong):
+def test_start_up_is_refused_in_one_line_before_anything_is_made(app, monkeypatch, capsys):
     monkeypatch.chdir(app.folder)
-    (app.folder / "list.yaml").write_text("env_creation: ['*']")
-    assert main(["workflow=startup", *wrong.split(), f"worker.program={SYNTHETIC}"]) == 2
-    assert wrong.split()[0] in capsys.readouterr().err
-
-
-def test_the_bundle_records_what_the_whitelist_held_and_not_where_it_lay(app):
-    (app.folder / "list.yaml").write_text("first_step: ['*:step']\nenv_creation: ['newton.*']\n")
-    assert app.status(*STARTUP, "startup.whitelist=list.yaml") == 0
-    (app.folder / "list.yaml").unlink()
-    expected = {"env_creation": ["newton.*"], "first_step": ["*:step"]}
-    assert json.loads(app.bundle("startup").config.whitelist) == expected
+    (app.folder / "list.yaml").write_text("creation: ['*']")
+    listed = ["workflow=startup", "startup.whitelist=list.yaml", f"worker.program={SYNTHETIC}"]
+    assert main(listed) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("benchmark_app: error: startup.whitelist=list.yaml: creation: no such phase")
+    assert not (app.folder / "outputs").exists()
+    assert main([*listed, "startup.top_n=0"]) == 2
+    assert "startup.top_n=0 makes no profiled pass" in capsys.readouterr().err
+    assert main([*listed[::2], "startup.kernel_cache=hot"]) == 2
+    assert "must be one of as_found, warm, cold" in capsys.readouterr().err

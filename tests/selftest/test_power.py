@@ -55,15 +55,18 @@ def test_rank_tests_set_a_floor_that_a_formula_for_normal_noise_does_not_know():
 def test_a_drift_that_neighbours_share_costs_no_repeats():
     drifting = np.exp(0.004 * np.arange(12)) * machine(0.002, runs=12)
     shuffled = np.random.default_rng(1).permutation(drifting)
-    assert needed(Noise.of(drifting), 0.05, metrics=METRICS).runs <= needed(Noise.of(shuffled), 0.05, metrics=METRICS).runs
+    assert (
+        needed(Noise.of(drifting), 0.05, metrics=METRICS).runs <= needed(Noise.of(shuffled), 0.05, metrics=METRICS).runs
+    )
 
 
 def test_outliers_are_planned_for():
     values = machine(0.01, runs=12)
     values[4] *= 1.3
-    assert needed(Noise.of(values), 0.05, metrics=METRICS).runs > 3 * needed(
-        Noise.of(machine(0.01, runs=12)), 0.05, metrics=METRICS
-    ).runs
+    assert (
+        needed(Noise.of(values), 0.05, metrics=METRICS).runs
+        > 3 * needed(Noise.of(machine(0.01, runs=12)), 0.05, metrics=METRICS).runs
+    )
 
 
 def test_where_no_sensible_number_suffices_none_is_named():

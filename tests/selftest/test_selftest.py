@@ -82,10 +82,8 @@ def test_ctrl_c_ends_it_with_the_run_in_progress(app):
         (["--runs", "3"], "at least 4"),
         (["--json", "nowhere/x.json"], "no such folder"),
         (["workflow=all"], "has no steps to time"),
-        (["workflow=startup"], "has no steps to time"),
         (["repeats=3"], "say how often with --runs"),
         (["num_envs=0"], "num_envs=0: must be at least 1"),
-        (["nonsense=1"], "nonsense"),
     ],
 )
 def test_what_cannot_work_is_refused_in_one_line(verb, app, typed, said):
