@@ -84,11 +84,18 @@ def one(settings: Settings, record: HydraRecord, path: Path) -> None:
     """Make one run; what it prints goes into the log.
 
     Raises:
+        SettingError: Its folder cannot be written.
         StoppedError: It was stopped, refused or crashed.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     log = path.parent / "selftest.log"
-    with log.open("a") as stream, contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        opened = log.open("a")
+    except OSError as error:
+        raise SettingError(
+            f"run.root={settings.run.root}: cannot be written ({error.strerror}); name another"
+        ) from error
+    with opened as stream, contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
         status = run(settings, path, record)
     if status:
         state = state_of_run(path)

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmark_app.analysis.files import has_format
 from benchmark_app.analysis.metrics import METRICS
 from benchmark_app.analysis.pairing import STARTED, Row
 from benchmark_app.analysis.power import CAUTION, Need, Noise, needed
@@ -47,8 +48,8 @@ def selftest(arguments: list[str]) -> int:
     args = parser.parse_intermixed_args(arguments)
     if args.runs is not None and args.runs < 4:
         return refuse(f"selftest: --runs {args.runs}: a spread needs at least 4")
-    if args.json is not None and not Path(args.json).absolute().parent.is_dir():
-        return refuse(f"selftest: --json {args.json}: no such folder")
+    if args.json is not None and (problem := _unusable(Path(args.json))):
+        return refuse(f"selftest: --json {args.json}: {problem}")
     try:
         what = runs.plan(args.settings)
         found = _measure(what, args.runs)
@@ -64,6 +65,15 @@ def selftest(arguments: list[str]) -> int:
             print(f"benchmark_app: lost: {args.json} could not be written: {error.strerror}", file=sys.stderr)
             return 1
     return 0
+
+
+def _unusable(target: Path) -> str:
+    """Why a file cannot be written, "" if it can: known before minutes of measuring."""
+    if not target.absolute().parent.is_dir():
+        return "no such folder"
+    if target.exists() and not has_format(target, FORMAT):
+        return "exists and is no self-test; remove it, or give another name"
+    return ""
 
 
 def _measure(what: runs.Plan, count: int | None) -> dict[str, Any]:

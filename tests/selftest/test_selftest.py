@@ -81,6 +81,7 @@ def test_ctrl_c_ends_it_with_the_run_in_progress(app):
     [
         (["--runs", "3"], "at least 4"),
         (["--json", "nowhere/x.json"], "no such folder"),
+        (["--json", os.devnull], "exists and is no self-test"),
         (["workflow=all"], "has no steps to time"),
         (["repeats=3"], "say how often with --runs"),
         (["num_envs=0"], "num_envs=0: must be at least 1"),

@@ -39,7 +39,7 @@ def summary(sweep):
     return json.loads((sweep / "summary.json").read_text())["configurations"]
 
 
-def test_each_repeat_is_a_fresh_process_whose_bundle_is_kept_and_they_are_summed_up(run, sweep):
+def test_each_repeat_is_a_fresh_process_whose_bundle_is_kept_and_they_are_summed_up(run, sweep, app):
     code, out, _ = run(*QUICK, "repeats=3", HERE, f"worker.program={SYNTHETIC}")
     assert code == 0
     folders = run_folders(sweep)
@@ -62,6 +62,12 @@ def test_each_repeat_is_a_fresh_process_whose_bundle_is_kept_and_they_are_summed
 
     assert run("validate", "sweep")[0] == 0
     assert run("summary", "sweep")[1] in out
+    assert run("summary", "sweep", "-o", "sweep/summary.json")[0] == 0
+    code, _, err = run("summary", "sweep", "-o", "sweep/sweep.json")
+    assert (code, statuses(sweep)) == (2, ["completed"] * 3)
+    assert "exists and is no summary" in err
+    (app.folder / "empty").mkdir()
+    assert run("summary", "empty")[0] == 2
     compared = run("compare", "--format", "json", "sweep/*-repeat[12]", "sweep/*-repeat3")
     (group,) = json.loads(compared[1])["groups"]
     speed = next(metric for metric in group["metrics"] if metric["metric"] == "total_fps")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 from benchmark_app.analysis.verbs.usage import Parser, UsageError
@@ -35,16 +36,18 @@ def _run(arguments: list[str]) -> int:
     args = parser.parse_args(arguments)
 
     from benchmark_app.analysis.discover import LoadError
-    from benchmark_app.analysis.files import TargetError, check_target, write_file
+    from benchmark_app.analysis.files import TargetError, check_target, has_format, write_file
     from benchmark_app.analysis.loading import load
-    from benchmark_app.analysis.repeats import repeats_of, to_plain
+    from benchmark_app.analysis.repeats import FORMAT, repeats_of, to_plain
     from benchmark_app.analysis.writers.repeats import write_text
 
     if args.output is not None:
         try:
             check_target("-o", args.output, ".json")
         except TargetError as error:
-            raise UsageError(str(error)) from None
+            raise UsageError(f"summary: {error}") from None
+        if os.path.exists(args.output) and not has_format(args.output, FORMAT):
+            raise UsageError(f"summary: -o {args.output}: exists and is no summary; remove it, or give another name")
     try:
         results = load(args.paths)
     except LoadError as error:
@@ -59,6 +62,6 @@ def _run(arguments: list[str]) -> int:
         try:
             write_file(args.output, json.dumps(content, indent=2, allow_nan=False) + "\n")
         except OSError as error:
-            raise UsageError(f"-o {args.output}: cannot be written ({error.strerror})") from None
+            raise UsageError(f"summary: -o {args.output}: cannot be written ({error.strerror})") from None
     print(json.dumps(content, indent=2) if args.json else write_text(found), end="\n" if args.json else "")
     return 0
