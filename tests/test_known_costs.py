@@ -299,12 +299,18 @@ def same_training(bundle, mode, costs, rel):
 
 
 def test_figures_are_within_two_percent_in_real_time(tmp_path, monkeypatch):
-    costs = RealCosts()
-    bundle = bundle_of(training, tmp_path, SERIALIZED, costs, monkeypatch)
-    spent, first = costs.spent, WARMUP * ROLLOUT
-    timing = bundle.runtime.environment_step_timing
-    assert timing.simulation_step_time_s.mean == pytest.approx(mean(spent["physics"][first:]), rel=0.02)
-    assert bundle.extra["learning_time_s"] == pytest.approx(sum(spent["learn"][WARMUP:]), rel=0.02)
+    """Of several attempts, since another process may take the core between our clock and the double's: a bias of our
+    own would be in every one."""
+
+    def deviations():
+        costs = RealCosts()
+        bundle = bundle_of(training, tmp_path, SERIALIZED, costs, monkeypatch)
+        spent, first, timing = costs.spent, WARMUP * ROLLOUT, bundle.runtime.environment_step_timing
+        yield timing.simulation_step_time_s.mean / mean(spent["physics"][first:]) - 1
+        yield bundle.extra["learning_time_s"] / sum(spent["learn"][WARMUP:]) - 1
+
+    attempts = (max(map(abs, deviations())) for _ in range(8))
+    assert any(worst <= 0.02 for worst in attempts)
 
 
 @pytest.mark.parametrize("workflow", [runtime, play, training])

@@ -103,7 +103,8 @@ def test_every_other_library_trains_and_plays_on_equal_terms(app, framework):
     steps = ("workflow=training", "workflow.steps=[training,play]")
     code, out, err = app.run(f"framework={framework}", *steps, *SMALL, "seed=0")
     assert code == 0, err
-    assert len(out.splitlines()) < 10
+    # Nothing of the library's own; a busy machine is warned of.
+    assert len([line for line in out.splitlines() if line.split()[0] != "warning"]) < 10
     assert_equal_terms(app, framework)
     app.assert_clean()
 
