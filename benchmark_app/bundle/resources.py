@@ -31,7 +31,7 @@ def build_resources(events: Sequence[Event], window: Window, gaps: Gaps) -> tupl
     resources = Resources(
         gpu_util_pct=used.util_pct if used is not None else MeanStd(0.0, 0.0),
         gpu_mem_gb=used.mem_gb if used is not None else MeanStd(0.0, 0.0, 0.0),
-        cpu_util_pct=gaps.stat("resources.cpu_util_pct", mean_std([s.cpu_pct for s in inside], peak=False), peak=False),
+        cpu_util_pct=gaps.stat("resources.cpu_util_pct", _cpu(samples, window), peak=False),
         ram_gb=gaps.stat("resources.ram_gb", _memory(samples, inside, lambda s: s.ram_gb, peak or 0.0)),
         devices=devices,
     )
@@ -73,6 +73,22 @@ def resources_extra(events: Sequence[Event]) -> dict[str, Scalar]:
         if busy := _values(samples, gpu_reader(device, "process_util_pct")):
             found["gpu_process_util_pct"] = sum(busy) / len(busy)
     return found
+
+
+def _cpu(samples: Sequence[ResourceSample], window: Window) -> MeanStd | None:
+    """Mean over the measured part, to which a sample adds by as much of its time as lies in it; else over all samples.
+
+    A sample is the mean of the time since the one before it, so that the first in a short loop is mostly of what was
+    before the loop.
+    """
+    begin, end = window if window is not None else (0.0, 0.0)
+    starts = [begin, *(sample.t for sample in samples)]
+    shares = [min(s.t, end) - max(start, begin) for start, s in zip(starts, samples, strict=False)]
+    used = [(share, sample.cpu_pct) for share, sample in zip(shares, samples, strict=True) if share > 0]
+    if not used:
+        return mean_std([sample.cpu_pct for sample in samples], peak=False)
+    mean = sum(share * value for share, value in used) / sum(share for share, _ in used)
+    return MeanStd(mean, sample_std([value for _, value in used]), None)
 
 
 def _devices(

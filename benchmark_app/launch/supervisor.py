@@ -25,6 +25,7 @@ from benchmark_app.journal.events import (
     Extra,
     Finished,
     HostFacts,
+    LoopStarted,
     RunClosed,
     RunPlanned,
     Scalar,
@@ -344,8 +345,10 @@ class Supervisor:
                 self._tell(met, journal)
             warned = [event for output in outputs for event in output.read()]
             failed = self._note(warned, journal) or failed
+            if any(isinstance(event, LoopStarted) for event in events):
+                begin = next_sample = now
             if now >= next_sample:
-                # More often at first: a run that is shorter than the period has samples, too.
+                # More often at first, and when the loop begins: one that is shorter than the period has samples, too.
                 next_sample = now + min(self._settings.profiling.sample_period_s, now - begin)
                 if (seen := around.sample(now)) is not None:
                     journal.append(seen)

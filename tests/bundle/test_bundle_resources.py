@@ -30,6 +30,15 @@ def test_a_spike_between_two_samples_is_the_peak_and_leaves_the_mean_alone():
     assert bundle.extra["ram_peak_source"] == "high_water"
 
 
+def test_a_sample_counts_by_as_much_of_its_time_as_lies_in_the_measured_part():
+    """It lasts from 105 to 109; of the two seconds before 106 one is in it, of the four before 111 two."""
+    samples = [
+        dataclasses.replace(sample(t), cpu_pct=load)
+        for t, load in ((104.0, 999.0), (106.0, 10.0), (107.0, 40.0), (111.0, 100.0))
+    ]
+    assert build_bundle(events(samples)).resources.cpu_util_pct.mean == pytest.approx((10 + 40 + 2 * 100) / 4)
+
+
 def test_a_spike_after_the_last_sample_is_known_from_the_end_of_the_worker():
     bundle = build_bundle(events([sample(106.0, ram_peak_gb=1.0)], exited={"ram_peak_gb": 4.0, "cpu_s": 2.5}))
     assert bundle.resources.ram_gb.peak == 4.0
