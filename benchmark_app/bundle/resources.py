@@ -131,15 +131,15 @@ def _values(samples: Sequence[ResourceSample], read: Read) -> list[float]:
 
 def gpu_reader(uuid: str, key: str) -> Read:
     """Reader of one number of one device."""
-    wanted = _plain_uuid(uuid)
+    wanted = plain_uuid(uuid)
 
     def read(sample: ResourceSample) -> float | None:
-        return next((gpu.get(key) for name, gpu in sample.gpus.items() if _plain_uuid(name) == wanted), None)
+        return next((gpu.get(key) for name, gpu in sample.gpus.items() if plain_uuid(name) == wanted), None)
 
     return read
 
 
-def _plain_uuid(uuid: str) -> str:
+def plain_uuid(uuid: str) -> str:
     """NVML writes `GPU-<uuid>`, of a part of a device `MIG-<uuid>`, torch the bare uuid."""
     return uuid.lower().removeprefix("mig-").removeprefix("gpu-")
 

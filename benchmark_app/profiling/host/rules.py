@@ -73,7 +73,9 @@ def _busy(others: Reading | None, when: str) -> str:
     """`1.2 of 2 cores were busy with other processes before the run`; "" where they were not."""
     if others is None or others["percent"] < 100 * max(BUSY_CORES, BUSY_SHARE * others["cores"]):
         return ""
-    return f"{others['percent'] / 100:.1f} of {_cores(others['cores'])} were busy with other processes {when}"
+    cores = others["cores"]
+    verb = "was" if cores == 1 else "were"
+    return f"{others['percent'] / 100:.1f} of {_cores(cores)} {verb} busy with other processes {when}"
 
 
 def _room(met: Met) -> Sentences:
