@@ -40,7 +40,7 @@ def find_notices(rows: Sequence[Row], groups: Sequence[Group], conditions: Mappi
         conditions: Sentence of a `conditions.json` → the runs it was written for.
     """
     found = [*_by_run(rows), *(_condition(text, concerned) for text, concerned in conditions.items())]
-    found += [*_about_all(rows), *_about_groups(groups)]
+    found += [*_untold(rows, conditions), *_about_all(rows), *_about_groups(groups)]
     return sorted(found, key=lambda notice: ("stop", "warn", "note").index(notice.level))
 
 
@@ -161,6 +161,15 @@ def _about_groups(groups: Sequence[Group]) -> Iterable[Notice]:
 
 def _condition(text: str, rows: Sequence[Row]) -> Notice:
     return Notice("warn", text, "Recorded by the run itself, of the conditions it met.", rows)
+
+
+def _untold(rows: Sequence[Row], conditions: Mapping[str, Sequence[Row]]) -> Iterable[Notice]:
+    """Bundles that travelled without the file that says which warnings they had."""
+    told = {id(row) for concerned in conditions.values() for row in concerned}
+    concerned = [row for row in rows if _extra(row, "conditions.warnings") and id(row) not in told]
+    if concerned:
+        title = f"{len(concerned)} of {_count(len(rows), 'run')} met bad conditions"
+        yield Notice("warn", title, "Their conditions.json, which says what was wrong, is not beside them.", concerned)
 
 
 def _starved(row: Row) -> bool:
