@@ -109,6 +109,7 @@ def test_conditions_of_several_runs_that_differ_in_numbers_only_are_one_warning(
     assert [notice["title"] for notice in notices] == ["the GPU H200 and 1.25 to 1.7 of 2 cores were busy"]
     assert len(notices[0]["runs"]) == 3
     hostile = {"warnings": ["# of 2 cores", f"{'9' * 400} of 2 cores", "1 of 2 cores", "1.5.2 of 2 cores"]}
+    path = cases.write(tmp_path / "3", "runtime", 3)
     (path.parent / "conditions.json").write_text(json.dumps(hostile), encoding="utf-8")
     assert "# of 2 cores" in titles(payload_of(tmp_path))
 
