@@ -66,13 +66,13 @@ def busy():
 def test_busy_loops_beside_a_run_are_printed_stored_and_shown_by_the_report_and_refused_when_strict(app, busy):
     code, out, err = ended(app.synthetic("agent.iterations=60", "workflow=training"))
     assert code == 0
-    before, during = conditions(app)["warnings"]["training"][:2]
-    assert "busy with other processes before the run: timings will be low and noisy" in before
-    assert "busy with other processes during the run: timings are low and noisy" in during
+    before, during = (text for text in conditions(app)["warnings"]["training"] if "busy with other processes" in text)
+    assert before.endswith("before the run: timings will be low and noisy")
+    assert during.endswith("during the run: timings are low and noisy")
     assert before in err
     assert before in out
     assert during in out
-    assert look_beside(app.run_dir / "training.json", "training", "completed", None).conditions[:2] == [before, during]
+    assert {before, during} <= set(look_beside(app.run_dir / "training.json", "training", "completed", None).conditions)
     assert app.bundle("training").extra["conditions.other_cpu_percent"] > 50
     # strict=true refuses to measure here, in one line, and leaves nothing.
     app.run_dir = app.folder / "strict"
