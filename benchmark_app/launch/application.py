@@ -80,7 +80,7 @@ def run(settings: Settings, path: Path, record: HydraRecord, circumstances: Mapp
             if signals.first is not None:
                 return signals.exit_status
         if settings.strict and (found := surroundings.problems(settings, settings.workflow.steps[0])):
-            raise SettingError(f"strict=true: {found[0]}; make it so that this is not the case, or set strict=false")
+            raise SettingError(f"strict=true: {found[0]}; change that, or set strict=false")
         if settings.kernel_cache is not None:
             _make_kernel_cache(Path(settings.kernel_cache))
         directory = RunDirectory.create(path, record, manifest(settings, record), settings.run.reserve_mb)
