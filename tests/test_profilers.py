@@ -44,6 +44,12 @@ def test_cprofile_leaves_the_functions_of_the_loop_also_of_one_that_fails(tmp_pa
     assert os.listdir(tmp_path) == [path.name]
 
 
+def test_a_profile_without_room_ends_no_run(tmp_path, capsys):
+    with watched(CPROFILE, tmp_path / "gone" / "training.pstats", skip=0, window=1, cuda=False):
+        some_work()
+    assert capsys.readouterr().err == "training.pstats could not be written: No such file or directory\n"
+
+
 def test_a_trace_covers_the_window_behind_the_warmup_and_no_more(tmp_path):
     path = tmp_path / "play.trace.json"
     with watched(TORCH, path, skip=2, window=3, cuda=False) as step:

@@ -74,10 +74,13 @@ def _torch(path: Path, skip: int, window: int, cuda: bool) -> Iterator[Step]:
 
 
 def _write(path: Path, write: Callable[[str], object]) -> None:
+    """Write a file whole or not at all; what keeps it from that goes to the log, where the supervisor points to."""
     part = path.with_name(f".{path.name}.tmp")
     try:
         write(str(part))
         os.replace(part, path)
+    except OSError as error:  # a disk that is full: the policy and the figures are worth more than the profile
+        print(f"{path.name} could not be written: {error.strerror}", file=sys.stderr)
     finally:
         part.unlink(missing_ok=True)
 
