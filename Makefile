@@ -14,7 +14,7 @@ SIDE_BY_SIDE := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-ovphysx run test test-learning test-slow test-tasks test-ovphysx test-slurm test-gpu check format schema task-pages task-pictures bench fairness transfer clean
+.PHONY: help install install-ovphysx run test test-measure test-learning test-slow test-tasks test-ovphysx test-slurm test-gpu check format schema task-pages task-pictures bench fairness transfer clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,7 +42,7 @@ run: install ## Run the main job: start-up, runtime, training and play (ARGS="fr
 	$(BIN)/python -m benchmark_app $(ARGS)
 
 test: install ## Run the tests
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not learning and not gpu and not ovphysx and not slurm and not slow and not tasks" $(ARGS)
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not learning and not gpu and not ovphysx and not slurm and not slow and not tasks and not measure" $(ARGS)
 
 test-learning: install ## Train every library on cartpole with three seeds, and check what it learned (minutes)
 	$(BIN)/python -m pytest -m learning $(ARGS)
@@ -55,6 +55,9 @@ test-slow: install ## Run what takes long beside a quicker test of its kind (min
 
 test-ovphysx: install-ovphysx ## Run the tests of physics=ovphysx (downloads it, under NVIDIA's licence)
 	$(OVPHYSX_VENV)/bin/python -m pytest $(SIDE_BY_SIDE) -m "ovphysx and not gpu and not tasks and not slow" $(ARGS)
+
+test-measure: install ## Run the tests that measure this machine; it should be idle (minutes)
+	$(BIN)/python -m pytest -m measure $(ARGS)
 
 test-slurm: install ## Run the tests on a SLURM of their own (needs slurm-wlm munge slurmdbd mariadb-server)
 	$(BIN)/python -m pytest -m slurm $(ARGS)
@@ -89,6 +92,7 @@ bench: install ## Measure our own overhead against bare engines and loops
 	$(BIN)/python benchmarks/guard_overhead.py
 	$(BIN)/python benchmarks/hook_overhead.py
 	$(BIN)/python benchmarks/adapter_overhead.py
+	$(BIN)/python benchmarks/sampler_cost.py
 	$(BIN)/python benchmarks/first_result.py
 
 fairness: install ## Train the four libraries with three seeds, exact and stock, and write docs/fairness.md (10 minutes)

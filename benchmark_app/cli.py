@@ -84,6 +84,9 @@ def main(argv: list[str] | None = None) -> int:
     if first and "=" not in first and not first.startswith(("-", "~", "+")):
         return refuse(f"{first}: no such verb; known: {', '.join(VERBS)}; settings are written KEY=VALUE")
 
+    from benchmark_app.profiling.host import other_load
+
+    other_load.watch.begin()  # what others do while this program starts is what they did before the run
     from benchmark_app.compose import run_application
 
     return run_application(arguments)
@@ -154,6 +157,11 @@ def _check(arguments: list[str]) -> int:
     return status
 
 
+def _selftest(arguments: list[str]) -> int:
+    status: int = import_module("benchmark_app.selftest.verb").selftest(arguments)
+    return status
+
+
 def _analysis(verb: str) -> Callable[[list[str]], int]:
     def run(arguments: list[str]) -> int:
         status: int = import_module(f"benchmark_app.analysis.verbs.{verb}").run(arguments)
@@ -181,5 +189,6 @@ VERBS: dict[str, Callable[[list[str]], int]] = {
     "backends": _backends,
     "tasks": _tasks,
     "check": _check,
-    **{verb: _analysis(verb) for verb in ("scores", "compare", "report", "export", "history")},
+    "selftest": _selftest,
+    **{verb: _analysis(verb) for verb in ("scores", "summary", "compare", "report", "export", "history")},
 }

@@ -33,7 +33,7 @@ from benchmark_app.launch.run_directory import HydraRecord
 from benchmark_app.places import conf_dir
 from benchmark_app.refusal import refuse
 from benchmark_app.settings import RunCfg, SettingError, Settings, SweepCfg
-from benchmark_app.sweep.plan import Plan, make_plan
+from benchmark_app.sweep.plan import Plan, make_plan, repeated
 from benchmark_app.sweep.record import FILE, Record
 from benchmark_app.sweep.run import Asked, check_folder, run_sweep
 
@@ -57,6 +57,10 @@ def run_application(arguments: list[str]) -> int:
             return _ask_hydra(args)
         composer = Composer(args)
         ready = composer.sweep() if composer.several else composer.once()
+        if not isinstance(ready, Asked) and ready[0].repeats > 1:
+            ready = composer.sweep()  # which has a folder for every run, and goes on when one fails
+        if isinstance(ready, Asked):
+            ready = dataclasses.replace(ready, plan=repeated(ready.plan))
     except BrokenPipeError:  # the reader of `--help` has seen enough
         return 0
     except HYDRA_ERRORS as error:
@@ -86,8 +90,21 @@ def settings_of(arguments: list[str]) -> Settings:
     Raises:
         HYDRA_ERRORS: Something in it cannot work.
     """
-    settings, _, _ = Composer(_parsed(arguments)).once()
+    settings, _ = run_of(arguments)
     return settings
+
+
+def run_of(arguments: list[str]) -> tuple[Settings, HydraRecord]:
+    """Compose and check one run, for whoever will start it himself.
+
+    Returns:
+        Its settings, and how it was composed.
+
+    Raises:
+        HYDRA_ERRORS: Something in it cannot work.
+    """
+    settings, _, record = Composer(_parsed(arguments)).once()
+    return settings, record
 
 
 def _parsed(arguments: list[str]) -> Any:
@@ -215,10 +232,11 @@ class Composer:
         composed = self._compose(self._args.overrides, RunMode.RUN)
         if not str(composed.hydra.run.dir).strip():
             raise SettingError("hydra.run.dir=: must name a folder, or be left out")
-        if (launcher := composed.hydra.runtime.choices.get("launcher", "basic")) != "basic":
-            raise SettingError(f"launcher={launcher}: starts the runs of a sweep; add -m")
+        launcher = composed.hydra.runtime.choices.get("launcher", "basic")
         directory = Path(str(composed.hydra.run.dir)).absolute()
         settings, record = self._checked(composed)
+        if launcher != "basic" and settings.repeats == 1:
+            raise SettingError(f"launcher={launcher}: starts the runs of a sweep; add -m")
         return settings, directory, record
 
     def sweep(self) -> Asked:

@@ -26,10 +26,12 @@ from benchmark_app.frameworks.registry import load_translation
 from benchmark_app.physics import availability
 from benchmark_app.physics.catalogue import ENGINES, made_for_others
 from benchmark_app.physics.cfg import EngineCfg
+from benchmark_app.profiling import tools
 from benchmark_app.profiling.host.interpreter import other_interpreter, this_interpreter
 from benchmark_app.rank_settings import MOST_RANKS, library_rank_problems, rank_problems
 from benchmark_app.refusal import unknown_key
 from benchmark_app.settings import (
+    AUTO,
     GROUPS,
     FrameworkCfg,
     NotInstalledError,
@@ -38,9 +40,16 @@ from benchmark_app.settings import (
     UnsupportedError,
     task_cfg_class,
 )
+from benchmark_app.startup_settings import startup_problems
 
 MOST = 10**9
+# The groups with rules of their own, beyond the types of their settings.
+_WITH_RULES = (
+    *("workflow", "physics", "reference_physics", "profiling", "numerics", "task", "equivalence", "run"),
+    *("training", "play", "runtime"),
+)
 ACTION_SETS = 3  # of the workflow equivalence; each row is driven with one
+MOST_REPEATS = 1000
 MOST_ENVS = 2**20  # a million more would only be killed for want of memory, perhaps with its neighbours
 
 
@@ -54,7 +63,9 @@ class _Root:
     threads: int
     kernel_cache: str | None
     nan_guard: bool
+    strict: bool
     checkpoint: str | None
+    repeats: int
     task: Any
     workflow: Any
     framework: Any
@@ -186,12 +197,13 @@ def _shown(value: Any) -> str:
 def _expected(kind: type[Any], key: str, message: str) -> str:
     """Say in a few words what a setting of a schema class must be."""
     types = {cls.name: str(cls.type) for cls in dataclasses.fields(kind)}
-    base, _, optional = types.get(key, "").partition(" | ")
+    base, optional = types.get(key, "").removesuffix(" | None"), types.get(key, "").endswith(" | None")
     words = {
         "int": "must be a whole number",
         "float": "must be a number",
         "bool": "must be true or false",
         "str": "must be a text",
+        "int | str": f"must be a whole number or {AUTO}",
         "list[int]": "must be a list of whole numbers such as [32,32]",
         "list[str]": "must be a list such as [a,b]",
         "dict[str, str]": "must be pairs such as {old:new}",
@@ -206,7 +218,7 @@ def _problems(settings: Settings) -> list[str]:
     """Every value that is well typed and still cannot work."""
     s = settings
     found = _not_finite(dataclasses.asdict(settings))
-    for name in ("workflow", "physics", "reference_physics", "profiling", "numerics", "task", "equivalence", "run"):
+    for name in _WITH_RULES:
         if (group := getattr(s, name)) is not None:
             found += [f"{name}.{problem}" for problem in group.problems()]
     found += [f"agent.{problem}" for problem in s.agent.problems(s.num_envs)] if s.num_envs > 0 else []
@@ -214,17 +226,15 @@ def _problems(settings: Settings) -> list[str]:
         ("num_envs", s.num_envs, 1, MOST_ENVS),
         ("seed", s.seed, 0, 2**31 - 1),
         ("threads", s.threads, 1, os.cpu_count() or 1),
+        ("repeats", s.repeats, 1, MOST_REPEATS),
         ("distributed.nproc", s.distributed.nproc, 1, MOST_RANKS),
         ("agent.iterations", s.agent.iterations, 1, MOST),
         ("agent.rollout", s.agent.rollout, 1, MOST_ENVS),
-        ("training.warmup_iterations", s.training.warmup_iterations, 0, MOST),
         ("training.checkpoint_interval", s.training.checkpoint_interval, 0, MOST),
         ("training.early_stop_window", s.training.early_stop_window, 1, MOST),
         ("play.episodes", s.play.episodes, 1, MOST),
         ("play.policy_batch", s.play.policy_batch, 1, MOST_ENVS),
-        ("play.warmup_steps", s.play.warmup_steps, 0, MOST),
         ("runtime.steps", s.runtime.steps, 1, MOST),
-        ("runtime.warmup_steps", s.runtime.warmup_steps, 0, MOST),
         ("startup.top_n", s.startup.top_n, 0, MOST),
         ("run.grace_s", s.run.grace_s, 0, 86400),
         ("run.reserve_mb", s.run.reserve_mb, 1, 1024),
@@ -239,7 +249,7 @@ def _problems(settings: Settings) -> list[str]:
         found.append("run.root=: must name a folder, such as outputs")
     if not 0.0 <= s.learning.ema_alpha <= 1.0:
         found.append(f"learning.ema_alpha={s.learning.ema_alpha}: must be from 0 to 1")
-    if s.training.warmup_iterations >= s.agent.iterations and "training" in s.workflow.steps:
+    if s.training.least_warmup >= s.agent.iterations and "training" in s.workflow.steps:
         found.append(
             f"training.warmup_iterations={s.training.warmup_iterations}: must be below agent.iterations="
             f"{s.agent.iterations}, or nothing would be measured"
@@ -252,7 +262,12 @@ def _problems(settings: Settings) -> list[str]:
         s.kernel_cache = os.path.abspath(os.path.expanduser(s.kernel_cache))
     if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", s.device):
         found.append(f"device={s.device}: must be auto, cpu, cuda or cuda:N")
-    found += rank_problems(s)
+    if s.profiling.tool != tools.NONE and not set(tools.LOOPS) & set(s.workflow.steps):
+        found.append(
+            f"profiling.tool={s.profiling.tool}: workflow={s.workflow.name} has no loop to profile; leave it out, or "
+            f"choose one of {', '.join(tools.LOOPS)}"
+        )
+    found += rank_problems(s) + startup_problems(s)
     if not found and _learns(s):
         found += _native_problems(s)
     return found + _checkpoint_problems(s) + _equivalence_problems(s)
@@ -353,7 +368,7 @@ def _resume_problems(s: Settings) -> list[str]:
             f"agent.iterations={s.agent.iterations}: the checkpoint has done {done} already; set agent.iterations "
             f"above {done}"
         ]
-    if s.training.warmup_iterations >= left:
+    if s.training.least_warmup >= left:
         return [
             f"training.warmup_iterations={s.training.warmup_iterations}: must be below the {left} iterations left of "
             f"agent.iterations={s.agent.iterations} after the checkpoint's {done}, or nothing would be measured"
@@ -405,6 +420,8 @@ def _not_installed(s: Settings) -> list[str]:
         return [f"worker.python={s.worker.python}: cannot be asked what it has installed ({error})"]
     where = f" with worker.python={s.worker.python}" if s.worker.python else ""
     problems = []
+    if s.profiling.tool == tools.PY_SPY and tools.py_spy() is None:
+        problems.append("profiling.tool=py-spy: is not installed; type: pip install 'benchmark-app[profilers]'")
     if problem := availability.missing(s.physics.name, found, s.worker.python):
         problems.append(f"physics={s.physics.name}{where}: {problem}")
     if library and found.versions[library] is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 from hydra import compose, initialize_config_dir
 from hydra.errors import HydraException
@@ -13,7 +14,7 @@ from yaml import YAMLError
 from benchmark_app.physics.catalogue import ENGINES
 from benchmark_app.places import conf_dir
 from benchmark_app.refusal import unknown_key
-from benchmark_app.settings import GROUPS, SettingError
+from benchmark_app.settings import GROUPS, YOURS, SettingError
 
 HYDRA_VERSION = "1.3"
 # What composing raises for what a person typed or wrote in a file; `explain` puts each into one line.
@@ -44,7 +45,8 @@ def explain(error: Exception, arguments: list[str]) -> str:
     """Turn an error of Hydra into one line that names the setting, its value and what to type."""
     text = str(error)
     if isinstance(error, SettingError):
-        return text
+        others = [argument for argument in arguments if not argument.lstrip("+").startswith("profiling.tool=")]
+        return text.replace(f" {YOURS} ", f" {shlex.join(others)} " if others else " ")
     typed = dict(argument.lstrip("+~").split("=", 1) for argument in arguments if "=" in argument)
     if no_name := _no_name(typed):
         return no_name

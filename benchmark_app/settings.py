@@ -14,8 +14,14 @@ from benchmark_app.envs.cfg import EnvCfg
 from benchmark_app.frameworks.agent import AGENTS, Agent
 from benchmark_app.physics.catalogue import ENGINES
 from benchmark_app.physics.cfg import EngineCfg
+from benchmark_app.profiling.tools import OUTSIDE, TOOLS
+from benchmark_app.profiling.worker.timing import MODES
 
 WORKFLOWS = ("startup", "runtime", "training", "play", "equivalence")
+AUTO = "auto"  # a warm-up that is found in the run's own times
+MOST_WARMUP = 10**9
+MOST_WINDOW = 1000  # iterations; every one of them is megabytes of a trace
+YOURS = "SETTINGS"  # stands in a command for what the user typed
 
 
 class SettingError(Exception):
@@ -76,14 +82,27 @@ class ProfilingCfg:
     name: str
     mode: str
     sample_period_s: float
+    tool: str
+    window: int
+    external: str | None
+    check_determinism: bool
 
     def problems(self) -> list[str]:
-        """A mode or period that cannot be measured with."""
+        """A mode or period that cannot be measured with, and profilers that are none of ours."""
         found = []
-        if self.mode != "host_return":
-            found.append(f"mode={self.mode}: must be host_return")
+        if self.mode not in MODES:
+            found.append(f"mode={self.mode}: must be one of {', '.join(MODES)}")
         if not 0.05 <= self.sample_period_s <= 3600:
             found.append(f"sample_period_s={self.sample_period_s}: must be from 0.05 to 3600")
+        if self.tool in OUTSIDE:
+            run = f"python -m benchmark_app {YOURS} profiling.external={self.tool}"
+            found.append(f"tool={self.tool}: wraps a run from outside; type: {OUTSIDE[self.tool]} {run}")
+        elif self.tool not in TOOLS:
+            found.append(f"tool={self.tool}: must be one of {', '.join((*TOOLS, *OUTSIDE))}")
+        if not 1 <= self.window <= MOST_WINDOW:
+            found.append(f"window={self.window}: must be from 1 to {MOST_WINDOW}")
+        if self.external is not None and not self.external.strip():
+            found.append("external=: must name the profiler, or be null")
         return found
 
 
@@ -94,14 +113,33 @@ class DistributedCfg:
     nproc: int
 
 
+def _least(warmup: int | str) -> int:
+    return 0 if warmup == AUTO else int(warmup)
+
+
+def _warmup_problems(key: str, value: int | str) -> list[str]:
+    if value == AUTO or (isinstance(value, int) and 0 <= value <= MOST_WARMUP):
+        return []
+    return [f"{key}={value}: must be a whole number from 0 to {MOST_WARMUP}, or {AUTO}"]
+
+
 @dataclass(kw_only=True)
 class TrainingCfg:
     """`training.*`."""
 
-    warmup_iterations: int
+    warmup_iterations: int | str
     checkpoint_interval: int
     early_stop_success: float | None
     early_stop_window: int
+
+    @property
+    def least_warmup(self) -> int:
+        """Leading iterations left out for certain; 0 where they are detected."""
+        return _least(self.warmup_iterations)
+
+    def problems(self) -> list[str]:
+        """A warm-up of no length."""
+        return _warmup_problems("warmup_iterations", self.warmup_iterations)
 
 
 @dataclass(kw_only=True)
@@ -134,7 +172,11 @@ class PlayCfg:
 
     episodes: int
     policy_batch: int
-    warmup_steps: int
+    warmup_steps: int | str
+
+    def problems(self) -> list[str]:
+        """A warm-up of no length."""
+        return _warmup_problems("warmup_steps", self.warmup_steps)
 
 
 @dataclass(kw_only=True)
@@ -142,14 +184,29 @@ class RuntimeCfg:
     """`runtime.*`."""
 
     steps: int
-    warmup_steps: int
+    warmup_steps: int | str
+
+    @property
+    def all_steps(self) -> int:
+        """Steps taken: where the warm-up is detected, it is a part of `steps`."""
+        return self.steps + _least(self.warmup_steps)
+
+    def problems(self) -> list[str]:
+        """A warm-up of no length."""
+        return _warmup_problems("warmup_steps", self.warmup_steps)
 
 
 @dataclass(kw_only=True)
 class StartupCfg:
-    """`startup.*`."""
+    """`startup.*`.
+
+    Attributes:
+        whitelist: The file as typed; in checked settings what it holds, as JSON (phase → patterns).
+    """
 
     top_n: int
+    whitelist: str | None
+    kernel_cache: str
 
 
 @dataclass(kw_only=True)
@@ -237,7 +294,9 @@ class Settings:
     threads: int
     kernel_cache: str | None
     nan_guard: bool
+    strict: bool
     checkpoint: str | None
+    repeats: int
     admission: AdmissionCfg
     numerics: NumericsCfg
     distributed: DistributedCfg

@@ -1,5 +1,8 @@
 """What only a machine with an NVIDIA GPU can show: `make test-gpu`."""
 
+import json
+import os
+
 import pytest
 
 from tests.conftest import FRAMEWORKS
@@ -26,6 +29,47 @@ def test_the_main_job_runs_on_cuda_and_measures_the_device_it_used(app, framewor
         assert bundle.resources.gpu_mem_gb.peak > 0
         assert "0" in bundle.resources.devices
         assert len(bundle.hardware.gpu_devices) == torch.cuda.device_count()
+
+
+@pytest.mark.parametrize("physics", ["newton_mjwarp", "newton_kamino"])
+def test_the_serialized_mode_tells_the_engine_s_share_on_cuda(app, physics):
+    small = ("agent.iterations=6", "play.episodes=64", "runtime.steps=200", "workflow.steps=[runtime,training,play]")
+    settings = (f"physics={physics}", "profiling=serialized_synchronized", "device=cuda", *small)
+    code, _, err = app.run(*settings, timeout=280)
+    assert code == 0, err
+    for workflow in ("runtime", "training", "play"):
+        timing = app.bundle(workflow).runtime.environment_step_timing  # reading it has checked that the parts add up
+        assert timing.measurement_mode == "serialized_synchronized"
+        assert timing.simulation_step_calls == timing.environment_step_calls
+        # A launch that was not waited for would take a few microseconds, and leave the physics to the rest of the step.
+        assert 0.02 < timing.outside_simulation_step_fraction < 0.98
+
+
+def test_timing_the_engine_apart_changes_nothing_on_cuda():
+    from benchmark_app.tasks.cartpole import Cfg
+
+    from benchmark_app.envs.make import make_env
+    from benchmark_app.profiling.worker.timing import Timing
+    from benchmark_app.workflows.device import drain_of
+
+    env = make_env(Cfg(episode_length_s=0.2), "newton_mjwarp", 64, "cuda:0")
+
+    def rollout():
+        env.seed(1)
+        env.reset()
+        seen = []
+        for step in range(40):
+            state = env.step(torch.full((64, 1), 0.5 - step % 2, device="cuda:0"))
+            seen += [*state.obs.values(), state.reward, state.terminated, state.truncated]
+        return seen
+
+    whole = rollout()
+    timing = Timing("serialized_synchronized", drain_of("cuda:0"))
+    env.set_simulation_watch(timing.simulation)
+    apart = rollout()
+    env.close()
+    assert all(torch.equal(a, b) for a, b in zip(whole, apart, strict=True))
+    assert timing.simulation.take()[1] == 40
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
@@ -83,3 +127,51 @@ def test_resetting_rows_on_cuda_leaves_the_others_unchanged():
     assert torch.equal(after["policy"][others], before[others])
     assert not torch.equal(after["policy"][rows], before[rows])
     env.close()
+
+
+# ---------------------------------------------------------------- what the parent reads of the device
+
+
+def test_a_run_tells_the_device_s_state_its_share_and_its_energy(app):
+    code, _, err = app.run("workflow=runtime", "runtime.steps=3000", "num_envs=1024", "device=cuda", timeout=280)
+    assert code == 0, err
+    extra = app.bundle("runtime").extra
+    (device,) = json.loads((app.run_dir / "conditions.json").read_text())["workflows"]["runtime"]["end"]["gpus"]
+    assert device["uuid"].lower().removeprefix("gpu-") == str(torch.cuda.get_device_properties(0).uuid)
+    assert device["name"] == torch.cuda.get_device_properties(0).name
+    assert extra["conditions.gpu_driver"]
+    assert 0 < device["clock_sm_mhz"] <= device["clock_sm_max_mhz"]
+    assert 0 < device["power_w"] <= 1.2 * device["power_limit_w"]
+    if torch.cuda.get_device_capability(0) >= (7, 0):  # Volta was the first to count its energy
+        assert extra["energy_gpu_j"] > 0
+        assert extra["energy_per_million_steps_j"] > 0
+    if "gpu_process_mem_peak_gb" in extra:  # not in a container that numbers processes its own way
+        assert 0 < extra["gpu_process_mem_peak_gb"] <= app.bundle("runtime").resources.gpu_mem_gb.peak
+
+
+def test_memory_that_is_taken_on_the_device_is_what_is_told_of_it():
+    from benchmark_app.profiling.host.gpu import GpuSampler
+
+    uuid = str(torch.cuda.get_device_properties(0).uuid)
+    torch.zeros(1, device="cuda:0")
+    sampler = GpuSampler()
+    sampler.watch([uuid])
+    (before,) = sampler.sample([os.getpid()]).values()
+    block = torch.ones(2 * 2**30, dtype=torch.uint8, device="cuda:0")
+    torch.cuda.synchronize()
+    (after,) = sampler.sample([os.getpid()]).values()
+    assert after["mem_gb"] - before["mem_gb"] == pytest.approx(2.0, rel=0.05)
+    if "process_mem_gb" in after:
+        assert after["process_mem_gb"] - before["process_mem_gb"] == pytest.approx(2.0, rel=0.05)
+    del block
+
+
+def test_the_device_is_found_when_it_is_named_by_its_uuid(app):
+    last = torch.cuda.device_count() - 1
+    uuid = str(torch.cuda.get_device_properties(last).uuid)
+    env = {"CUDA_VISIBLE_DEVICES": f"GPU-{uuid}"}
+    code, _, err = app.run("workflow=runtime", "runtime.steps=200", "device=cuda", env=env, timeout=280)
+    assert code == 0, err
+    (device,) = json.loads((app.run_dir / "conditions.json").read_text())["workflows"]["runtime"]["start"]["gpus"]
+    assert device["uuid"].lower().removeprefix("gpu-") == uuid
+    assert list(app.bundle("runtime").resources.devices) == ["0"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ from benchmark_app.tasks.cartpole import Cfg
 
 from benchmark_app.bundle.evaluation import episode_rows
 from benchmark_app.envs.make import make_env
+from benchmark_app.profiling.worker.timing import Timing
 from benchmark_app.workflows import play
 
 from .envs.doubles import GliderEnv
@@ -45,6 +47,11 @@ def played(env, *, policy, episodes, batch=4, seed=3, stop_after=None):
         settle=lambda: None,
         extra=lambda **values: None,
         link=Link(),
+        timing=Timing(),
+        loop_started=lambda *_: None,
+        watched=lambda warmup: nullcontext(lambda: None),
+        kernel_loads=lambda: 0,
+        check_determinism=lambda: None,
     )
     play.run(session)
     return journal

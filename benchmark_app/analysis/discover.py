@@ -12,7 +12,7 @@ Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 # A run directory says so by its manifest; these folders of it hold thousands of JSON files and never a bundle.
 MANIFEST = "run.json"
-_NO_BUNDLES = {"journal", "checkpoints", "logs", "nan_dump"}
+_NO_BUNDLES = {"journal", "checkpoints", "logs", "nan_dump", "startup_profile"}
 
 
 class LoadError(ValueError):

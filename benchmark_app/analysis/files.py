@@ -56,6 +56,22 @@ def check_target(option: str, path: str | os.PathLike[str], *suffixes: str) -> N
         raise TargetError(f"{option} {path}: is a result of a run, and would be lost; give another name")
 
 
+def has_format(path: str | os.PathLike[str], name: str) -> bool:
+    """True for a file that says of itself that it is of this format: one of those that may be replaced by a newer one.
+
+    Args:
+        path: The file.
+        name: What stands in its `format`.
+    """
+    try:
+        if not os.path.isfile(path) or os.path.getsize(path) > _MOST_BYTES:
+            return False
+        content = json.loads(Path(path).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and content.get("format") == name
+
+
 def is_result(path: str | os.PathLike[str]) -> bool:
     """True for a file that a run wrote, by its content: a bundle, manifest, equivalence result, journal or episodes."""
     try:

@@ -154,6 +154,12 @@ _TIME = [
         "Time of the iterations that enter rates and times, warm-up excluded.", group="time",
     ),
     Metric(
+        "iteration_time_drift", "Drift of the iteration time", "", None, _at("extra.iteration_time_drift", *LOOPS),
+        "ratio of the medians, less 1",
+        "How much longer an iteration of the second half took than one of the first; a run that is beyond 0.05 either "
+        "way was not steady.", scale="points", group="time",
+    ),
+    Metric(
         "duration_s", "Duration of the run", "s", "lower", _at("run.duration_s", *LOOPS, STARTUP), _ONCE,
         "From start to end, with everything between.", min_effect=0.1, group="time",
     ),
@@ -197,8 +203,8 @@ _STARTUP = [
 
 _MACHINE = [
     Metric(
-        "ram_peak_gb", "Memory, peak", "GB", "lower", _at("resources.ram_gb.peak", *LOOPS), _PEAK,
-        "Largest resident memory of the worker's process tree.", group="memory",
+        "ram_peak_gb", "Memory, peak", "GB", "lower", _at("resources.ram_gb.peak", *LOOPS), "high-water mark",
+        "Largest resident memory of the worker's process tree, spikes between two samples included.", group="memory",
     ),
     Metric(
         "ram_gb", "Memory", "GB", "lower", _at("resources.ram_gb.mean", *LOOPS), _MEAN,
@@ -219,6 +225,34 @@ _MACHINE = [
     Metric(
         "cpu_util_pct", "CPU load", "%", None, _at("resources.cpu_util_pct.mean", *LOOPS), _MEAN,
         "Processor time of the worker's process tree; 100 % is one core.", group="load",
+    ),
+    Metric(
+        "gpu_process_mem_peak_gb", "GPU memory of the run, peak", "GB", "lower",
+        _at("extra.gpu_process_mem_peak_gb", *LOOPS), _PEAK,
+        "Largest memory the worker's processes held on the GPU, where its driver tells.", group="memory",
+    ),
+    Metric(
+        "gpu_process_util_pct", "GPU load of the run", "%", None, _at("extra.gpu_process_util_pct", *LOOPS), _MEAN,
+        "Share of the time in which the GPU worked for the worker's processes, where its driver tells.", group="load",
+    ),
+    Metric(
+        "other_cpu_percent", "CPU load of others", "%", None,
+        _at("extra.conditions.other_cpu_percent", *LOOPS, STARTUP), "all work over all time",
+        "Processor time other processes took of the run's cores while it ran; 100 % is one core.", group="load",
+    ),
+    Metric(
+        "worker_cpu_s", "CPU time", "s", None, _at("extra.worker_cpu_s", *LOOPS), _SUM,
+        "Processor time of the worker from its start to its end, with the children it waited for.", group="load",
+    ),
+    Metric(
+        "energy_j", "Energy", "J", None, _at("extra.energy_j", *LOOPS), _SUM,
+        "Energy of the measured loop: whole processors and the whole GPU that was used, as far as they tell.",
+        group="load",
+    ),
+    Metric(
+        "energy_per_million_steps_j", "Energy per million steps", "J", "lower",
+        _at("extra.energy_per_million_steps_j", *LOOPS), "energy over frames",
+        "That energy per million environment steps.", group="load",
     ),
 ]  # fmt: skip
 
@@ -306,6 +340,8 @@ _SIZE = [
          "Environment steps of one iteration over all environments; of play the most there can be."),
         ("warmup_iterations", "Warm-up iterations", "extra.warmup_iterations", LOOPS,
          "Leading iterations that enter counts only."),
+        ("kernel_load_iterations", "Iterations that loaded kernels", "extra.kernel_load_iterations", LOOPS,
+         "Iterations after the warm-up in which kernel modules were compiled or loaded; they enter counts only."),
         ("environment_step_calls", "Measured environment calls", f"{_STEP}.environment_step_calls", LOOPS,
          "Step calls of the environment that were measured."),
         ("episodes_finished", "Finished episodes", "extra.episodes_finished", (TRAINING,),

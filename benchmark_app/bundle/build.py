@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from benchmark_app.bundle.energy import energy_extra
 from benchmark_app.bundle.evaluation import episode_rows, evaluate, evaluation_extra
 from benchmark_app.bundle.facts import build_extra, build_hardware, build_identity, build_versions
 from benchmark_app.bundle.learning import build_learning, learning_extra
 from benchmark_app.bundle.loop import Loop, build_runtime, loop_extra, read_loop
-from benchmark_app.bundle.pick import first, in_order, last, passes
+from benchmark_app.bundle.pick import WARMING, first, in_order, last, passes
 from benchmark_app.bundle.reached import Gaps
-from benchmark_app.bundle.resources import build_resources
+from benchmark_app.bundle.resources import build_resources, resources_extra
 from benchmark_app.bundle.schema import (
     Bundle,
     CProfileFunction,
@@ -26,12 +27,10 @@ from benchmark_app.bundle.schema import (
     StartupTime,
     TrainingBundle,
 )
-from benchmark_app.bundle.status import RunOutcome, run_status
-from benchmark_app.journal.events import CheckpointSaved, Event, Phase, RunPlanned, Scalar
+from benchmark_app.bundle.status import RunOutcome, profile_lost, run_status
+from benchmark_app.journal.events import PHASES, CheckpointSaved, Event, Phase, RunPlanned, Scalar
 
 __all__ = ["build_bundle", "run_status"]
-
-_PHASES = ("python_imports", "task_config", "app_launch", "env_creation", "first_step")
 
 
 def build_bundle(events: Iterable[Event]) -> Bundle | None:
@@ -97,9 +96,10 @@ def _build_runtime(plan: RunPlanned, outcome: RunOutcome, events: Sequence[Event
 def _build_startup(plan: RunPlanned, outcome: RunOutcome, events: Sequence[Event]) -> StartupBundle:
     gaps = Gaps()
     durations, profiles = _phases(events)
+    lost = profile_lost(events)
     phases = {
         name: StartupPhase(durations[name], [CProfileFunction(**row) for row in profiles.get(name, [])])
-        for name in _PHASES
+        for name in PHASES
         if name in durations
     }
     return StartupBundle(
@@ -108,7 +108,7 @@ def _build_startup(plan: RunPlanned, outcome: RunOutcome, events: Sequence[Event
         hardware=build_hardware(events, gaps),
         phases=phases,
         config=StartupConfig(plan.top_n, plan.whitelist),
-        extra=build_extra(plan, outcome, events, {}, gaps),
+        extra=build_extra(plan, outcome, events, {"profile_lost": lost} if lost else {}, gaps),
     )
 
 
@@ -129,7 +129,8 @@ def _loop_parts(loop: Loop, events: Sequence[Event], gaps: Gaps) -> tuple[dict[s
         "runtime": build_runtime(loop, _startup_time(events, gaps), gaps),
         "resources": resources,
     }
-    return parts, {**loop_extra(loop), "gpu_measured": gpu_measured}
+    own = {**loop_extra(loop), "gpu_measured": gpu_measured, **resources_extra(events), **energy_extra(events, loop)}
+    return parts, own
 
 
 def _startup_time(events: Sequence[Event], gaps: Gaps) -> StartupTime:
@@ -152,7 +153,7 @@ def _phases(events: Sequence[Event]) -> tuple[dict[str, float], dict[str, list[d
     durations: dict[str, float] = {}
     profiles: dict[str, list[dict[str, Any]]] = {}
     for part in passes(events):
-        for event in part.events:
+        for event in part.events if part.part != WARMING else ():
             if not isinstance(event, Phase):
                 continue
             if part.profiled or event.top_functions is not None:

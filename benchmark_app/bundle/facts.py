@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, get_args
 
-from benchmark_app.bundle.pick import every, first, last
+from benchmark_app.bundle.conditions import conditions_extra
+from benchmark_app.bundle.pick import every, first, last, without_profile
 from benchmark_app.bundle.reached import Gaps
 from benchmark_app.bundle.read import parse_record
 from benchmark_app.bundle.schema import Framework, GpuDeviceInfo, Hardware, RunConfig, RunIdentity, Versions
@@ -27,7 +28,7 @@ WARNINGS = "engine_warnings."
 """Prefix in `extra` of the number of each warning of the engine that means wrong physics."""
 
 # Only this package may say these: a task must not be able to pass for a real run, nor a crash for a clean one.
-_OURS = {"synthetic", "perturbed", "reason", "failed_at", "exit_code", "exit_note", "not_reached"}
+_OURS = {"synthetic", "perturbed", "reason", "failed_at", "exit_code", "exit_note", "profile_lost", "not_reached"}
 
 
 def build_identity(plan: RunPlanned, outcome: RunOutcome, events: Sequence[Event]) -> RunIdentity:
@@ -79,11 +80,13 @@ def build_extra(
 ) -> dict[str, Scalar]:
     """Everything the schema has no field for. Later sources replace earlier ones; `own` are the builders' numbers."""
     given = dict(plan.extra)
-    for event in events:
+    measured = without_profile(events)  # a profiled pass finds the kernels that the measured one compiled
+    for event in measured:
         if isinstance(event, WorkerFacts):
             given |= event.extra | {"device": event.device}
-    for event in every(events, Extra):
+    for event in every(measured, Extra):
         given |= event.values
+    given |= conditions_extra(events)
     given |= {f"{WARNINGS}{name}": count for name, count in warning_counts(events).items()}
     extra = {key: value for key, value in given.items() if key not in _OURS} | own
     framework = _framework(plan)

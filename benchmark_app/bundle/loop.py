@@ -10,7 +10,10 @@ from benchmark_app.bundle.aggregate import mean_std, rate
 from benchmark_app.bundle.pick import first
 from benchmark_app.bundle.reached import Gaps
 from benchmark_app.bundle.schema import EnvironmentStepTiming, Runtime, StartupTime
-from benchmark_app.journal.events import Event, Iteration, LoopStarted, Steps
+from benchmark_app.bundle.steady import MOST_DRIFT, drift, warmup_length
+from benchmark_app.journal.events import Event, Iteration, LoopStarted, Scalar, Steps
+
+_APART = "serialized_synchronized"  # the measurement mode that takes the engine's share of a step apart
 
 
 @dataclass(frozen=True)
@@ -25,24 +28,36 @@ class Unit:
     learning_s: float
     hook_s: float
     env_step_s: tuple[float, ...]
+    simulation_s: tuple[float, ...] | None = None  # the engine's share of each environment step
+    simulation_calls: int = 0
+    loading: bool = False  # kernel modules were compiled or loaded meanwhile
 
 
 @dataclass(frozen=True)
 class Loop:
-    """All completed iterations, and how many leading ones are warm-up."""
+    """All completed iterations, and which of them are measured.
+
+    Args:
+        units: The iterations, in order.
+        started: How the loop began; None if it did not.
+        warmup_iterations: Leading iterations that are warm-up.
+        found: The warm-up ends where the rule for it says; False where it found no end.
+    """
 
     units: list[Unit]
     started: LoopStarted | None
+    warmup_iterations: int = 0
+    found: bool = True
 
     @property
     def warmup(self) -> list[Unit]:
-        """The iterations that enter counts only."""
-        return self.units[: self._warmup_iterations]
+        """The leading iterations that enter counts only."""
+        return self.units[: self.warmup_iterations]
 
     @property
     def measured(self) -> list[Unit]:
-        """The iterations that enter rates and times."""
-        return self.units[self._warmup_iterations :]
+        """The iterations that enter rates and times. One that compiled or loaded kernels never does."""
+        return [unit for unit in self.units[self.warmup_iterations :] if not unit.loading]
 
     @property
     def window(self) -> tuple[float, float] | None:
@@ -50,15 +65,25 @@ class Loop:
         measured = self.measured
         return (measured[0].start, measured[-1].end) if measured else None
 
-    @property
-    def _warmup_iterations(self) -> int:
-        return self.started.warmup_iterations if self.started is not None else 0
-
 
 def read_loop(events: Iterable[Event], num_envs: int) -> Loop:
-    """Collect the iterations of a run, in order."""
+    """Collect the iterations of a run, in order, and find the end of its warm-up where that was asked for."""
     events = list(events)
-    return Loop(list(_units(events, num_envs)), first(events, LoopStarted))
+    units, started = list(_units(events, num_envs)), first(events, LoopStarted)
+    if started is None:
+        return Loop(units, None)
+    if not started.detect_warmup:
+        return Loop(units, started, started.warmup_iterations)
+    alike = _alike(units)
+    cut, found = warmup_length([units[index].seconds for index in alike])
+    least = min(started.warmup_iterations, len(units) // 2)  # of a run that ended early, something is left to measure
+    return Loop(units, started, max(least, alike[cut] if alike else 0), found)
+
+
+def _alike(units: list[Unit]) -> list[int]:
+    """Which iterations can be told from one another by their times: all rows played, and no kernel was compiled."""
+    most = max((unit.frames for unit in units), default=0)
+    return [index for index, unit in enumerate(units) if unit.frames == most and not unit.loading]
 
 
 def build_runtime(loop: Loop, startup: StartupTime, gaps: Gaps) -> Runtime:
@@ -80,12 +105,18 @@ def build_runtime(loop: Loop, startup: StartupTime, gaps: Gaps) -> Runtime:
     )
 
 
-def loop_extra(loop: Loop) -> dict[str, float | int]:
+def loop_extra(loop: Loop) -> dict[str, Scalar]:
     """Scalars every loop leaves in `extra`."""
-    return {
+    measured = loop.measured
+    extra: dict[str, Scalar] = {
         "warmup_iterations": len(loop.warmup),
-        "measured_wall_time_s": math.fsum(unit.seconds for unit in loop.measured),
+        "warmup_rule": "mser5" if loop.started is not None and loop.started.detect_warmup else "fixed",
+        "kernel_load_iterations": len(loop.units) - len(loop.warmup) - len(measured),
+        "measured_wall_time_s": math.fsum(unit.seconds for unit in measured),
     }
+    if (change := drift([measured[index].seconds for index in _alike(measured)])) is not None:
+        extra |= {"iteration_time_drift": change, "steady_state": loop.found and abs(change) <= MOST_DRIFT}
+    return extra
 
 
 def _environment_step_timing(loop: Loop) -> EnvironmentStepTiming | None:
@@ -97,14 +128,23 @@ def _environment_step_timing(loop: Loop) -> EnvironmentStepTiming | None:
     fps = rate((frames for frames, _ in calls), (s for _, s in calls))
     if times is None or fps is None or fps.mean <= 0:
         return None
+    apart = loop.started.measurement_mode == _APART
+    inside = outside = None
+    if apart:
+        pairs = [pair for unit in loop.measured for pair in zip(unit.env_step_s, unit.simulation_s or (), strict=False)]
+        shares = [(whole, share) for whole, share in pairs if whole > 0]
+        inside = mean_std([share for _, share in shares])
+        outside = mean_std([whole - share for whole, share in shares])
+        if inside is None or outside is None or len(shares) != len(calls) or inside.mean <= 0:
+            return None  # nothing that a reader of this mode could use
     return EnvironmentStepTiming(
         environment_step_time_s=times,
         environment_step_fps=fps,
-        simulation_step_time_s=None,
-        outside_simulation_step_time_s=None,
-        outside_simulation_step_fraction=None,
+        simulation_step_time_s=inside,
+        outside_simulation_step_time_s=outside,
+        outside_simulation_step_fraction=outside.mean / times.mean if outside is not None else None,
         environment_step_calls=len(calls),
-        simulation_step_calls=None,
+        simulation_step_calls=sum(unit.simulation_calls for unit in loop.measured) if apart else None,
         measurement_mode=loop.started.measurement_mode,  # type: ignore[arg-type]  # checked when it is made
         warmup_steps=sum(len(unit.env_step_s) for unit in loop.warmup),
     )
@@ -122,6 +162,9 @@ def _units(events: Iterable[Event], num_envs: int) -> Iterator[Unit]:
                 learning_s=event.learning_s,
                 hook_s=event.hook_s,
                 env_step_s=tuple(event.env_step_s),
+                simulation_s=tuple(event.simulation_s) if event.simulation_s is not None else None,
+                simulation_calls=event.simulation_calls or 0,
+                loading=event.kernel_loads > 0,
             )
         elif isinstance(event, Steps):
             yield from _steps(event, num_envs)
@@ -131,7 +174,9 @@ def _steps(event: Steps, num_envs: int) -> Iterator[Unit]:
     """The single steps of a batch, which ended at the event's time and followed each other without a pause."""
     frames = event.frames if event.frames is not None else [num_envs] * len(event.step_s)
     start = event.t - math.fsum(event.step_s)
-    for seconds, env_step, counted in zip(event.step_s, event.env_step_s, frames, strict=True):
+    shares, engine_calls = event.simulation_s, event.simulation_calls
+    loading = set(event.loading)
+    for place, (seconds, env_step, counted) in enumerate(zip(event.step_s, event.env_step_s, frames, strict=True)):
         yield Unit(
             start=start,
             end=start + seconds,
@@ -141,5 +186,8 @@ def _steps(event: Steps, num_envs: int) -> Iterator[Unit]:
             learning_s=0.0,
             hook_s=0.0,
             env_step_s=(env_step,),
+            simulation_s=(shares[place],) if shares is not None else None,
+            simulation_calls=engine_calls[place] if engine_calls is not None else 0,
+            loading=place in loading,
         )
         start += seconds

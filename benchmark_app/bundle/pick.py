@@ -6,9 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from benchmark_app.journal.events import Event, WorkerSpawned
+from benchmark_app.journal.events import Event, HostFacts, RunClosed, WorkerSpawned
 
 E = TypeVar("E", bound=Event)
+WARMING = "warming"
+"""The part of a start-up that only compiles kernels: nothing of it is measured."""
 
 
 @dataclass
@@ -41,6 +43,17 @@ def first(events: Iterable[Event], cls: type[E]) -> E | None:
 def last(events: Sequence[Event], cls: type[E]) -> E | None:
     """The last event of a type."""
     return first(reversed(events), cls)
+
+
+def without_profile(events: Iterable[Event]) -> list[Event]:
+    """The events up to the spawn of a profiled pass, with all that concerns no worker: how its run was closed."""
+    found: list[Event] = []
+    profiled = False
+    for event in events:
+        profiled = profiled or (isinstance(event, WorkerSpawned) and event.profiled)
+        if not profiled or isinstance(event, RunClosed | HostFacts):
+            found.append(event)
+    return found
 
 
 def passes(events: Iterable[Event]) -> list[Pass]:

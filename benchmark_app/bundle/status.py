@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from benchmark_app.bundle.pick import every, first, in_order, last, passes
+from benchmark_app.bundle.pick import WARMING, Pass, every, first, in_order, last, passes, without_profile
 from benchmark_app.journal.events import (
     Comparison,
     EngineWarned,
@@ -39,9 +39,10 @@ def run_status(events: Iterable[Event]) -> RunOutcome:
     Only the worker's own word that all of its work is done makes a run completed: no exit status does, because a task
     may call `os._exit(0)`, and none undoes it, because closing an engine may end the process. A stop that was asked
     for makes it interrupted, unless the worker had failed before. A warning of the engine that means wrong physics and
-    is not allowed makes it crashed, whatever the worker says: its numbers are not those of the robot.
+    is not allowed makes it crashed, whatever the worker says: its numbers are not those of the robot. A start-up whose
+    profiled pass came to nothing by itself is completed: what it measured was complete before (`profile_lost`).
     """
-    events = in_order(events)
+    events = _judged(in_order(events))
     refused = first(events, Refused)
     if refused is not None:
         return RunOutcome("refused", _one_line(refused.message))
@@ -56,15 +57,42 @@ def run_status(events: Iterable[Event]) -> RunOutcome:
     return RunOutcome("crashed", _crash_reason(events))
 
 
+def profile_lost(events: Iterable[Event]) -> str:
+    """Why a start-up that was measured lacks its profile, or a part of it; "" if nothing is lost, or it was stopped."""
+    events = in_order(events)
+    plan, measured = first(events, RunPlanned), without_profile(events)
+    if plan is None or plan.workflow != "startup" or plan.top_n == 0 or first(events, RunClosed) is None:
+        return ""
+    parts = passes(events)
+    if not _measured(parts) or not _all_was_done(passes(measured)[-1].events) or _forbidden(events):
+        return ""
+    if not parts[-1].profiled:
+        if first(events, StopRequested) is not None:
+            return ""
+        exited = last(events, WorkerExited)
+        return _one_line(exited.last_words if exited is not None else "") or "the profiled pass was not started"
+    of_profile = parts[-1].events
+    stop = first(of_profile, StopRequested)
+    if _all_was_done(of_profile) or (stop is not None and not _failed_before(of_profile, stop.t)):
+        return ""
+    refused = first(of_profile, Refused)
+    return _one_line(refused.message) if refused is not None else _crash_reason(of_profile)
+
+
+def _judged(events: list[Event]) -> list[Event]:
+    """The events that decide how a run ended."""
+    return without_profile(events) if profile_lost(events) else events
+
+
 def exit_code(events: Iterable[Event]) -> int:
     """The last worker's exit status, negative for a signal; 0 where it is unknown."""
-    exited = last(in_order(events), WorkerExited)
+    exited = last(_judged(in_order(events)), WorkerExited)
     return exited.exit_code if exited is not None else 0
 
 
 def exit_note(events: Iterable[Event]) -> str:
     """What went wrong after a run had completed, `""` if nothing did."""
-    events = in_order(events)
+    events = _judged(in_order(events))
     notes = [_one_line(failed.error) for failed in every(events, Failed)]
     code = exit_code(events)
     if code != 0:
@@ -74,7 +102,7 @@ def exit_note(events: Iterable[Event]) -> str:
 
 def failed_at(events: Iterable[Event]) -> str:
     """File and line of the exception that ended the run, `""` if none did."""
-    failed = first(in_order(events), Failed)
+    failed = first(_judged(in_order(events)), Failed)
     return failed.where if failed is not None else ""
 
 
@@ -90,9 +118,15 @@ def _forbidden(events: list[Event]) -> str:
 
 
 def _work_done(events: list[Event]) -> bool:
-    if _all_was_done(passes(events)[-1].events):
+    parts = passes(events)
+    if _all_was_done(parts[-1].events) and _measured(parts):
         return not (_profile_missing(events) or _comparison_missing(events))
     return False
+
+
+def _measured(parts: list[Pass]) -> bool:
+    """Whether there is a pass that does more than to compile kernels or to profile."""
+    return any(not part.profiled and part.part != WARMING for part in parts)
 
 
 def _all_was_done(current: list[Event]) -> bool:
@@ -154,7 +188,8 @@ def _ranks(current: list[Event]) -> int:
 
 
 def _end_of(exited: WorkerExited) -> str:
-    return _one_line(exited.last_words) or f"{_describe_exit(exited.exit_code)} before it finished its work"
+    memory = f": {exited.out_of_memory}" if exited.out_of_memory else ""
+    return _one_line(exited.last_words) or f"{_describe_exit(exited.exit_code)} before it finished its work{memory}"
 
 
 def _describe_exit(code: int) -> str:

@@ -44,6 +44,7 @@ class DeviceSide(TaskHooks):
         self._on_cpu = backend.device.type == "cpu"
         self._freezing = False  # rows may be frozen, which takes another body than when all of them move
         self._guard: NanGuard | None = None
+        self._watch: Callable[[Callable[[], None]], None] | None = None  # runs the engine's part of a step, apart
         # What runs a step and a restart, by whether rows may be frozen; recorded when first needed.
         self._runners: dict[bool, tuple[Callable[[], None], Callable[[], None]]] = {}
         self._run_step: Any = None
@@ -132,11 +133,25 @@ class DeviceSide(TaskHooks):
             live = self._carried() | {"rows": self._rows, "report": self._report}
             live |= {f"task.{name}": tensor for name, tensor in self.task_state().items()}
             before = export_tensors(live)
-            self._runners[self._freezing] = self._runner(self._step_body), self._runner(self._restart_body)
+            self._runners[self._freezing] = self._step_runner(), self._runner(self._restart_body)
             import_tensors(live, before)
             if self._guard is not None:
                 self._guard.clear()
         self._run_step, self._run_restart = self._runners[self._freezing]
+
+    def _step_runner(self) -> Callable[[], None]:
+        """What runs a step: as one, or in three parts where the engine's is watched. What is launched is the same."""
+        watch = self._watch
+        if watch is None:
+            return self._runner(self._step_body)
+        act, simulate, judge = map(self._runner, (self._act_body, self._simulate_body, self._judge_body))
+
+        def run_apart() -> None:
+            act()
+            watch(simulate)
+            judge()
+
+        return run_apart
 
     def _runner(self, body: Callable[[], None]) -> Callable[[], None]:
         """What runs a body: one recorded graph where task and engine allow it."""
@@ -151,11 +166,16 @@ class DeviceSide(TaskHooks):
         return run_on_torch_stream
 
     def _step_body(self) -> None:
-        work, backend, control = self._work, self._backend, self.control
+        self._act_body()
+        self._simulate_body()
+        self._judge_body()
+
+    def _act_body(self) -> None:
+        control = self.control
         frozen = self._frozen if self._freezing else None
         if frozen is not None:
             frozen.rest(self._actions)
-        chosen = self.apply_action(self._actions, work)
+        chosen = self.apply_action(self._actions, self._work)
         if chosen is not control:
             require_tensor("control", chosen, tuple(control.shape), self._device)
             control.copy_(chosen)
@@ -163,7 +183,13 @@ class DeviceSide(TaskHooks):
             frozen.rest(control)
         if self._guard is not None:
             self._guard.before(cast("TorchEnv", self))
-        backend.step(control)
+
+    def _simulate_body(self) -> None:
+        self._backend.step(self.control)
+
+    def _judge_body(self) -> None:
+        work = self._work
+        frozen = self._frozen if self._freezing else None
         if frozen is not None:
             frozen.put_back()
         self._require_in_place(self.update_state(work))
@@ -178,7 +204,7 @@ class DeviceSide(TaskHooks):
             self.terms,
             work.terminated,
             self._episode,
-            backend.fault.view(1),
+            self._backend.fault.view(1),
             self._cfg.max_episode_steps,
             self._steps,
             self._returns,

@@ -30,12 +30,13 @@ class KernelCache:
     Attributes:
         folder: Where Warp keeps its compiled modules: the folder it was given, and in it one for its version.
         compiled: Modules this process has compiled since.
+        loads: Modules it has compiled or loaded since: while it does, nothing it times is of use.
     """
 
     def __init__(self) -> None:
         wp.init()
         self.folder = Path(wp.config.kernel_cache_dir)
-        self.compiled = 0
+        self.compiled = self.loads = 0
         # Only Warp knows whose work an entry is; another process may be filling the same folder.
         wp.config.log_level = min(wp.config.log_level, wp.LOG_INFO)
         wp.set_logger(_Counting(self, wp.get_logger()))
@@ -85,9 +86,10 @@ class _Counting:
         self.debug, self.warning, self.error = logger.debug, logger.warning, logger.error
 
     def info(self, message: str) -> None:
-        """Count "Module … load on device … took … ms  (compiled)", and pass it on."""
-        if message.startswith("Module ") and message.endswith("(compiled)"):
-            self._cache.compiled += 1
+        """Count "Module … load on device … took … ms  (compiled)", or (cached), and pass it on."""
+        if message.startswith("Module ") and " load on device " in message:
+            self._cache.loads += 1
+            self._cache.compiled += message.endswith("(compiled)")
         self._info(message)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -145,6 +145,25 @@ class TorchEnv(Failures, Playback):
             guard.bind(self)
         self._guard = guard
         self._runners.clear()  # its launch is part of what is recorded
+        if self._state is not None:
+            self._prepare()
+
+    def set_simulation_watch(self, watch: Callable[[Callable[[], None]], None] | None) -> None:
+        """Have the engine's part of every step run by `watch`, so that it can be timed; None: within the step.
+
+        Where a step is recorded, it is then recorded in three parts: up to the engine, the engine (`SimBackend.step`,
+        all physics steps of a control step), and the rest. The same is launched in the same order, so that what a step
+        gives stays bitwise the same; only its time does not.
+
+        Args:
+            watch: Called once a step with what runs the engine's part, which it must call once.
+
+        Raises:
+            RuntimeError: The environment is closed.
+        """
+        self._require_open()
+        self._watch = watch
+        self._runners.clear()
         if self._state is not None:
             self._prepare()
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 Scalar = bool | int | float | str
+PHASES = ("python_imports", "task_config", "app_launch", "env_creation", "first_step")
+"""The phases of a start, in order."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +46,7 @@ class RunPlanned(Event):
     ema_alpha: float = 0.1
     keep_series: bool = True
     top_n: int = 30  # startup: rows per phase of the profile
-    whitelist: str | None = None
+    whitelist: str | None = None  # startup: phase → patterns of functions to keep instead, as JSON
     synthetic: bool = False  # another worker program than ours wrote the worker journal
     perturbed: str = ""  # why timings are not those of production, "" if they are
     extra: dict[str, Scalar] = field(default_factory=dict)  # copied into the bundle's `extra`
@@ -74,16 +76,36 @@ class WorkerSpawned(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceSample(Event):
-    """One look at the worker's process tree and at every GPU.
+    """One look at the worker's process tree (of all ranks together), at the GPUs and at the processor's energy.
 
-    `cpu_pct` covers the time since the previous sample (100 is one core); `ram_gb` is resident memory [GiB];
-    `gpus` maps a device UUID to `{"util_pct", "mem_gb"}`, whole device.
+    `cpu_pct` covers the time since the previous sample (100 is one core); `ram_gb` is resident memory [GiB],
+    `ram_peak_gb` the most since the previous sample, spikes in between included, or None where the system does not
+    tell. `gpus` maps a device UUID to what it tells of `util_pct`, `mem_gb` (whole device), `process_util_pct`,
+    `process_mem_gb` (the worker's share) and `energy_j` (counted by the device); `cpu_energy_j` is counted since the
+    worker was started, of whole processors, None where it cannot be read.
     """
 
     kind: ClassVar[str] = "resource_sample"
     cpu_pct: float
     ram_gb: float
     gpus: dict[str, dict[str, float]] = field(default_factory=dict)
+    ram_peak_gb: float | None = None
+    cpu_energy_j: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conditions(Event):
+    """What the machine was like before (`at` = start) or after (`at` = end) the workers of a workflow.
+
+    `reading` is that of `profiling.host.conditions`; several events of one `at` complete each other. `during`, at the
+    end, is what happened in between. `warnings` are sentences for a person.
+    """
+
+    kind: ClassVar[str] = "conditions"
+    at: str
+    reading: dict[str, Any]
+    warnings: list[str]
+    during: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +141,9 @@ class WorkerExited(Event):
 
     `last_words` is the failure the worker reported through its pipe when it could not write its journal.
     `killed_by_us` says that the supervisor killed it: after the grace period, or because another of its ranks failed.
+    `out_of_memory` is a sentence where the kernel killed it for want of memory. `cpu_s` is the CPU time [s] it used,
+    that of the children it collected included; `ram_peak_gb` the most resident memory [GiB] of the largest of them, and
+    `group_peak_gb` of the control group it has to itself; None where they are not known.
     """
 
     kind: ClassVar[str] = "worker_exited"
@@ -126,6 +151,10 @@ class WorkerExited(Event):
     last_words: str = ""
     killed_by_us: bool = False
     rank: int = 0
+    out_of_memory: str = ""
+    cpu_s: float | None = None
+    ram_peak_gb: float | None = None
+    group_peak_gb: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +172,7 @@ class RunClosed(Event):
 class Phase(Event):
     """One start-up phase ended at `t` after `duration_s`.
 
-    Names in order: python_imports (from process spawn), task_config, app_launch, env_creation, first_step.
+    Its name is one of `PHASES`; the first begins with the spawn of the process.
     `top_functions` is filled only by the profiled pass: rows of name, own_time_s, cum_time_s, calls.
     """
 
@@ -170,13 +199,15 @@ class LoopStarted(Event):
     """The work that is counted in iterations begins.
 
     `steps_per_iteration` [frames]: environments x rollout in training, environments in runtime and play.
-    `warmup_iterations` leading iterations are counted but enter no rate and no time.
+    `warmup_iterations` leading iterations are counted but enter no rate and no time; where `detect_warmup`, at least
+    these, and as many more as the steady state takes to come.
     """
 
     kind: ClassVar[str] = "loop_started"
     steps_per_iteration: int
     warmup_iterations: int
     measurement_mode: str = "host_return"
+    detect_warmup: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,6 +218,8 @@ class Iteration(Event):
     `env_step_s` one entry per `TorchEnv.step` call, `hook_s` our own share. `frames` = environment steps taken.
     `episodes` episodes ended in it. The three means are over the last 100 finished episodes at the end of the
     iteration, None before the first; `success_rate` is None too where the task reports no success.
+    In serialized_synchronized mode `simulation_s` has the engine's share of each `TorchEnv.step` call, and
+    `simulation_calls` how often the engine was called. `kernel_loads` kernel modules were compiled or loaded meanwhile.
     """
 
     kind: ClassVar[str] = "iteration"
@@ -201,6 +234,9 @@ class Iteration(Event):
     reward: float | None
     ep_length: float | None
     success_rate: float | None
+    simulation_s: list[float] | None = None
+    simulation_calls: int | None = None
+    kernel_loads: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,6 +245,8 @@ class Steps(Event):
 
     `step_s[i]` is the whole step (policy and environment in play, environment in runtime), `env_step_s[i]` the
     `TorchEnv.step` call in it, `frames[i]` the rows that counted (None: every environment).
+    In serialized_synchronized mode `simulation_s[i]` and `simulation_calls[i]` are the engine's. `loading` are the
+    places in the batch of steps during which kernel modules were compiled or loaded.
     """
 
     kind: ClassVar[str] = "steps"
@@ -216,6 +254,9 @@ class Steps(Event):
     step_s: list[float]
     env_step_s: list[float]
     frames: list[int] | None = None
+    simulation_s: list[float] | None = None
+    simulation_calls: list[int] | None = None
+    loading: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,8 @@ from benchmark_app.journal.events import Scalar
 from benchmark_app.refusal import REFUSED
 from benchmark_app.settings import SettingError, Settings
 
-from . import agent_report, report
+from . import agent_report, report, surroundings
+from .closing import WorkflowResult
 from .heartbeat import Heartbeat
 from .preflight import admit
 from .progress import Progress
@@ -25,7 +26,7 @@ from .run_directory import LOGS, HydraRecord, RunDirectory, point_latest
 from .signals import StopSignals
 from .slurm import job_facts
 from .summary import print_summary
-from .supervisor import Supervisor, WorkflowResult, utc_now
+from .supervisor import Supervisor, utc_now
 
 CRASHED = 1
 OUT_OF_LIMITS = 128 + signal.SIGTERM  # a limit of ours ends a run as its scheduler's would
@@ -65,7 +66,8 @@ def run(settings: Settings, path: Path, record: HydraRecord, circumstances: Mapp
         Exit status: 0 completed, 1 crashed, 2 refused, 128 + signal interrupted, 143 also by a limit.
 
     Raises:
-        SettingError: The checkpoint, the kernel cache or the run directory cannot be used; nothing was started.
+        SettingError: The checkpoint, the kernel cache or the run directory cannot be used, or the machine is not fit
+            for a measurement (`strict`); nothing was started.
     """
     with StopSignals() as signals:
         progress = Progress(sys.stderr)
@@ -77,6 +79,8 @@ def run(settings: Settings, path: Path, record: HydraRecord, circumstances: Mapp
                 progress.end()
             if signals.first is not None:
                 return signals.exit_status
+        if settings.strict and (found := surroundings.problems(settings, settings.workflow.steps[0])):
+            raise SettingError(f"strict=true: {found[0]}; change that, or set strict=false")
         if settings.kernel_cache is not None:
             _make_kernel_cache(Path(settings.kernel_cache))
         directory = RunDirectory.create(path, record, manifest(settings, record), settings.run.reserve_mb)
@@ -141,6 +145,9 @@ def _run_all(
             reason = supervisor.limits.reached
         elif any(result.status == "refused" for result in results):
             reason = "the settings were refused"
+        elif settings.strict and results and (found := surroundings.problems(settings, workflow)):
+            results.append(WorkflowResult(workflow=workflow, status="refused", reason=f"strict=true: {found[0]}"))
+            continue
         elif workflow == "play" and to_play is None:
             reason = "training left no checkpoint to play"
         else:

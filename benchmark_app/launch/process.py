@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import resource
 import select
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import benchmark_app
@@ -28,6 +29,7 @@ TASK_VARIABLES = re.compile(
     r"|TORCHELASTIC_|(GROUP|ROLE)_(RANK|WORLD_SIZE)|JAX_(COORDINATOR|NUM_PROCESSES|PROCESS_ID)"
 )
 CACHE_VARIABLE = "WARP_CACHE_PATH"  # read by Warp when it starts
+_MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
@@ -54,16 +56,31 @@ class WorkerProcess:
         spawned_at: Instant just before the spawn [s, monotonic clock].
         command: What was started.
         last_words: The failure the worker reported through the pipe, "" if none.
+        cpu_s: CPU time it used, with the children it collected [s]; None before `close`.
+        ram_peak_gb: Most resident memory it, or the largest of those children, ever held [GiB]; None before `close`,
+            and where it is not known.
 
     Args:
         settings: Settings of the run.
         spec: File that tells the worker what to do.
         log: File for its output, that of native code included.
         variables: Further variables of its environment.
+        options: Options of the Python interpreter.
     """
 
-    def __init__(self, settings: Settings, spec: Path, log: Path, variables: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        spec: Path,
+        log: Path,
+        variables: Mapping[str, str] | None = None,
+        options: Sequence[str] = (),
+    ) -> None:
         self.last_words = ""
+        self.cpu_s: float | None = None
+        self.ram_peak_gb: float | None = None
+        # A child inherits the high-water mark of the process it was spawned from.
+        self._inherited_peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         self._socket, theirs = socket.socketpair()
         debug = settings.worker.debug
         python = settings.worker.python or sys.executable
@@ -71,7 +88,8 @@ class WorkerProcess:
             self.spawned_at = time.monotonic()
             # -P: the folder the user is in must not shadow modules of the worker.
             self.command = [
-                *(python, "-P", str(worker_program(settings)), str(spec), str(theirs.fileno()), repr(self.spawned_at))
+                *(python, "-P", *options, str(worker_program(settings)), str(spec)),
+                *(str(theirs.fileno()), repr(self.spawned_at)),
             ]
             if not debug:
                 # What asks a run to stop is the supervisor's to judge, and a child inherits what is blocked here: SLURM
@@ -148,7 +166,13 @@ class WorkerProcess:
             Its exit code, negative for a signal.
         """
         self.kill()
-        code = self._process.wait()
+        if self._process.returncode is None:
+            _, status, usage = os.wait4(self.pid, 0)
+            self._process.returncode = os.waitstatus_to_exitcode(status)
+            self.cpu_s = usage.ru_utime + usage.ru_stime
+            if usage.ru_maxrss > self._inherited_peak:
+                self.ram_peak_gb = usage.ru_maxrss * _MAXRSS_UNIT / 2**30
+        code: int = self._process.returncode
         with contextlib.suppress(OSError):
             self._socket.setblocking(False)
             while data := self._socket.recv(4096):

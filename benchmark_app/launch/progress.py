@@ -9,7 +9,7 @@ from typing import TextIO
 
 from benchmark_app.checkpoint_card import iterations_left
 from benchmark_app.journal import Event
-from benchmark_app.journal.events import EngineWarned, Episode, Iteration, LoopStarted, Phase, Steps
+from benchmark_app.journal.events import Conditions, EngineWarned, Episode, Iteration, LoopStarted, Phase, Steps
 from benchmark_app.settings import Settings
 
 PLAIN_PERIOD_S = 10.0
@@ -49,7 +49,7 @@ class Progress:
         self._name = f"{workflow} ({part.replace('_', ' ')})" if part else workflow
         self._total = {
             "training": iterations_left(settings) if workflow == "training" else 0,
-            "runtime": settings.runtime.steps + settings.runtime.warmup_steps,
+            "runtime": settings.runtime.all_steps,
             "play": settings.play.episodes,
             # Each part rolls out twice: as it is, and perturbed.
             "equivalence": 2 * (settings.equivalence.steps or settings.task.max_episode_steps),
@@ -106,6 +106,13 @@ class Progress:
         text = f"{self._name:<9} engine warning {event.name} ({event.meaning}{allowed}): {event.line}"
         self._put(f"\r\033[K{text}\n" if self._live else f"{text}\n")
         self._shown = ""
+
+    def conditions(self, met: Conditions) -> None:
+        """The machine is not as a measurement wants it; what is found afterwards, the summary tells."""
+        for warning in met.warnings if met.at == "start" else ():
+            text = f"{'warning':<9} {warning}"
+            self._put(f"\r\033[K{text}\n" if self._live else f"{text}\n")
+            self._shown = ""
 
     def stopping(self, name: str, grace_s: float) -> None:
         """The worker was asked to stop."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,11 +43,15 @@ class Ended:
         exit_code: Negative for a signal.
         last_words: The failure it reported through its pipe, "" if none.
         killed_by_us: It was still running when all had to end.
+        cpu_s: CPU time it used, with the children it collected [s].
+        ram_peak_gb: Most resident memory it, or the largest of those children, ever held [GiB]; None if not known.
     """
 
     exit_code: int
     last_words: str
     killed_by_us: bool
+    cpu_s: float | None
+    ram_peak_gb: float | None
 
 
 class Workers:
@@ -61,15 +65,26 @@ class Workers:
         settings: Settings of the run.
         specs: By rank, the file that tells a worker what to do.
         logs: By rank, the file for its output.
+        options: Options of the Python interpreter.
+        variables: Further variables of the environment.
     """
 
-    def __init__(self, settings: Settings, specs: Sequence[Path], logs: Sequence[Path]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        specs: Sequence[Path],
+        logs: Sequence[Path],
+        *,
+        options: Sequence[str] = (),
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         world_size, port = len(specs), free_port() if len(specs) > 1 else 0
         self._workers: list[WorkerProcess] = []
         try:
             for rank, (spec, log) in enumerate(zip(specs, logs, strict=True)):
                 own = rank_environment(rank, world_size, port) if world_size > 1 else {}
-                self._workers.append(WorkerProcess(settings, spec, log, own))
+                own |= variables or {}
+                self._workers.append(WorkerProcess(settings, spec, log, own, options))
         except BaseException:  # the ranks that were started would wait for those that were not
             self.close()
             raise
@@ -112,6 +127,6 @@ class Workers:
         """Collect the workers, by rank; those still running are ended first."""
         running = [worker.exit_status is None for worker in self._workers]
         return [
-            Ended(worker.close(), worker.last_words, killed)
+            Ended(worker.close(), worker.last_words, killed, worker.cpu_s, worker.ram_peak_gb)
             for worker, killed in zip(self._workers, running, strict=True)
         ]

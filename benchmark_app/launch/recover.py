@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ from benchmark_app.refusal import refuse
 from benchmark_app.settings import WORKFLOWS
 
 from .application import finish, status_of
+from .closing import WorkflowResult, close_workflow
 from .heartbeat import FILE as HEARTBEAT
 from .heartbeat import is_live, last_beat
 from .run_directory import LOCK, MANIFEST, RunDirectory, RunDirectoryBusyError
-from .supervisor import WorkflowResult, close_workflow
+from .startup_artefacts import PRIVATE_KERNELS
 
 
 def recover(path: Path) -> int:
@@ -56,6 +58,8 @@ def rebuild(path: Path) -> tuple[list[WorkflowResult], list[str]]:
     with contextlib.closing(RunDirectory.reopen(path.resolve())) as directory:
         (directory.path / HEARTBEAT).unlink(missing_ok=True)
         directory.release_reserve()
+        for kernels in directory.path.glob(f"{PRIVATE_KERNELS}-*"):
+            shutil.rmtree(kernels, ignore_errors=True)
         directory.manifest = _manifest(directory.path)
         begun = [workflow for workflow in WORKFLOWS if directory.journal(f"{workflow}.supervisor").is_file()]
         results = [close_workflow(directory, workflow) for workflow in begun]

@@ -6,15 +6,16 @@ import os
 from pathlib import Path
 from typing import Any
 
+from benchmark_app.bundle.conditions import read_warnings
 from benchmark_app.bundle.facts import WARNINGS
 from benchmark_app.bundle.read import read_bundle_file
 from benchmark_app.bundle.schema import Bundle, PlayBundle, RuntimeBundle, StartupBundle, TrainingBundle
 from benchmark_app.journal.events import Scalar
 from benchmark_app.settings import Settings
 
+from .closing import WorkflowResult
 from .equivalence_summary import equivalence_lines
 from .run_directory import RunDirectory
-from .supervisor import WorkflowResult
 
 
 def print_summary(directory: RunDirectory, results: list[WorkflowResult], settings: Settings) -> None:
@@ -47,6 +48,8 @@ def print_summary(directory: RunDirectory, results: list[WorkflowResult], settin
             print(f"  {'':<9} {'':<12} {more}")
         if meaning := _meaning(bundles.get(result.workflow)):
             print(f"  {'':<9} {'':<12} {meaning}")
+        for text in read_warnings(directory.path, result.workflow):
+            print(f"  {'':<9} {'warning':<12} {text}")
         for name, count in _warnings(bundles.get(result.workflow)).items():
             print(f"  {'':<9} {'':<12} engine warning {name}: {count}")
         if result.status == "crashed":
@@ -85,7 +88,10 @@ def _startup(bundle: StartupBundle) -> str:
         return ""
     phases = ", ".join(f"{name} {phase.total_time_s:.2f}" for name, phase in bundle.phases.items())
     reached = "to the first step" if "first_step" in bundle.phases else f"until it ended in {list(bundle.phases)[-1]}"
-    return f"{sum(phase.total_time_s for phase in bundle.phases.values()):.2f} s {reached} ({phases})"
+    extra = bundle.extra or {}
+    kernels = f", {extra['kernel_cache']} kernel cache" if "kernel_cache" in extra else ""
+    lost = f"; no profile: {extra['profile_lost']}" if "profile_lost" in extra else ""
+    return f"{sum(phase.total_time_s for phase in bundle.phases.values()):.2f} s {reached} ({phases}){kernels}{lost}"
 
 
 def _runtime(bundle: RuntimeBundle) -> str:

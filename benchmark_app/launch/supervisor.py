@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import datetime
 import os
 import secrets
+import shutil
 import sys
 import time
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from benchmark_app import __version__
-from benchmark_app.bundle.build import build_bundle, run_status
-from benchmark_app.bundle.check import BundleError
-from benchmark_app.bundle.equivalence import build_equivalence
-from benchmark_app.bundle.evaluation import EPISODES, episode_rows
-from benchmark_app.bundle.pick import last, passes
-from benchmark_app.bundle.ranks import of_rank
-from benchmark_app.bundle.write import write_bundle_file, write_json_file, write_json_lines
+from benchmark_app.bundle.pick import passes
+from benchmark_app.bundle.write import write_json_file
 from benchmark_app.checkpoint_card import iterations_done, iterations_left, policy_iterations, resume_facts
-from benchmark_app.journal import Event, JournalTail, JournalWriter, merge, read_journal
+from benchmark_app.journal import Event, JournalTail, JournalWriter
 from benchmark_app.journal.events import (
     CheckpointSaved,
-    Diagnostics,
+    Conditions,
     EngineWarned,
     Extra,
     Finished,
     HostFacts,
-    ResourceSample,
+    LoopStarted,
     RunClosed,
     RunPlanned,
     Scalar,
@@ -40,48 +33,29 @@ from benchmark_app.journal.events import (
     WorkerExited,
     WorkerSpawned,
 )
+from benchmark_app.profiling import tools
 from benchmark_app.profiling.host import facts, gpu
-from benchmark_app.profiling.host.resources import TreeSampler
 from benchmark_app.rank_settings import rank_facts
 from benchmark_app.settings import Settings
 
 from . import agent_report
+from .closing import WorkflowResult, close_workflow, load_events
 from .engine_output import EngineOutput
 from .limits import Limits
 from .passes import Pass, passes_of
 from .progress import Progress
+from .py_spy import PySpy
 from .ranks import Workers
 from .run_directory import CHECKPOINTS, LOGS, RunDirectory
 from .series import FOLDER, SeriesWriter
 from .signals import StopSignals
 from .slurm import job_facts
+from .startup_artefacts import ARTEFACTS, PRIVATE_KERNELS, python_options, variables_of, write_import_tree
+from .surroundings import Surroundings
 from .workload import settings_of
 
 SYNC_PERIOD_S = 5.0
 TICK_S = 0.1
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorkflowResult:
-    """How one workflow ended.
-
-    Attributes:
-        workflow: Its name.
-        status: completed, interrupted, crashed, refused or not_run.
-        reason: Why it is not `completed`, "" if it is.
-        bundle: File of the results; None where there are none.
-        checkpoint: Policy it saved or played.
-        lost: What could not be written, "" if nothing.
-        diagnostics: What the engine said of itself; where each process of the workflow is a part of it, by part.
-    """
-
-    workflow: str
-    status: str
-    reason: str = ""
-    bundle: Path | None = None
-    checkpoint: str | None = None
-    lost: str = ""
-    diagnostics: dict[str, Any] | None = None
 
 
 def utc_now() -> str:
@@ -127,13 +101,18 @@ class Supervisor:
         """
         journal = JournalWriter(self._directory.journal(f"{workflow}.supervisor"))
         trouble = lost = ""
+        met: Conditions | None = None
         with journal:
             try:
                 journal.append(self._plan(workflow))
+                around = Surroundings(self._settings, workflow)
+                self._tell(around.before(), journal)
                 for number, each in enumerate(passes_of(workflow, self._settings)):
                     if number and not self._went_well(workflow, journal):
                         break
-                    self._watch(workflow, checkpoint, journal, each)
+                    self._watch(workflow, checkpoint, journal, each, around)
+                met = around.after()
+                lost = self._profile(workflow, journal)
             except Exception as error:  # whatever it was, the run must still leave its bundle
                 trouble = f"the supervisor had to give up: {error}"
                 with contextlib.suppress(OSError), self._directory.log(f"{workflow}.supervisor").open("a") as log:
@@ -143,11 +122,30 @@ class Supervisor:
             try:
                 if trouble:
                     journal.append(WorkerExited(t=time.monotonic(), exit_code=0, last_words=trouble))
+                if met is not None:
+                    self._tell(met, journal)
                 journal.append(RunClosed(t=time.monotonic(), end_time_utc=utc_now()))
                 journal.sync()
             except OSError as error:
-                lost = f"the last events could not be written: {error.strerror}"
+                lost = "; ".join(filter(None, (lost, f"the last events could not be written: {error.strerror}")))
         return close_workflow(self._directory, workflow, lost)
+
+    def _profile(self, workflow: str, journal: JournalWriter) -> str:
+        """Record the file a profiler left; return what is missing, "" if nothing is."""
+        name = tools.artefact(self._settings.profiling.tool, workflow)
+        if not name:
+            return ""
+        if (self._directory.path / name).is_file():
+            journal.append(Extra(t=time.monotonic(), values={"profile": name}))
+            return ""
+        if not any(isinstance(event, Finished) for event in load_events(self._directory, workflow)[0]):
+            return ""  # nobody expects more of a worker that was killed, or never began
+        tool = self._settings.profiling.tool
+        return f"{tool} left no {name}: the run ended before it had anything, or {LOGS}/ says why"
+
+    def _tell(self, met: Conditions, journal: JournalWriter) -> None:
+        journal.append(met)
+        self._progress.conditions(met)
 
     def _went_well(self, workflow: str, journal: JournalWriter) -> bool:
         """Whether the last pass did its work and nobody asked to stop, so that the next one may run."""
@@ -173,6 +171,10 @@ class Supervisor:
         perturbed = []
         if s.worker.debug:
             perturbed.append("worker.debug")
+        if tools.artefact(s.profiling.tool, workflow):
+            perturbed.append(f"profiling.tool={s.profiling.tool}")
+        if s.profiling.external is not None:
+            perturbed.append(f"profiling.external={s.profiling.external}")
         return RunPlanned(
             t=time.monotonic(),
             run_id=f"{workflow}_{framework or 'none'}_{s.physics.name}_{s.task.gym_id}_{stamp}_seed{s.seed}_"
@@ -191,12 +193,14 @@ class Supervisor:
             ema_alpha=s.learning.ema_alpha,
             keep_series=s.learning.series,
             top_n=s.startup.top_n,
+            whitelist=s.startup.whitelist,
             synthetic=s.worker.program is not None,
             perturbed=",".join(perturbed),
             extra={
                 "benchmark_app": __version__,
                 **self._circumstances,
                 **(agent_report.summary(s) if learns else {}),
+                **({"startup_kernel_cache": s.startup.kernel_cache} if workflow == "startup" else {}),
                 **({"policy_iterations": policy_iterations(s)} if workflow == "play" else {}),
                 **({"smoke": True} if s.sweep.smoke else {}),
                 **({"task_suite": s.task.declaration.suite} if s.task.declaration is not None else {}),
@@ -219,20 +223,26 @@ class Supervisor:
             "checkpoints": str(self._directory.path / CHECKPOINTS),
             "logs": str(self._directory.path / LOGS),
             "profiled": each.profiled,
+            "artefacts": str(self._directory.path / ARTEFACTS),
         }
         write_json_file(spec, path)
         return path
 
-    def _watch(self, workflow: str, checkpoint: str | None, journal: JournalWriter, each: Pass) -> None:
+    def _watch(
+        self, workflow: str, checkpoint: str | None, journal: JournalWriter, each: Pass, around: Surroundings
+    ) -> None:
         """Run one worker process to its end."""
         name = each.name(workflow)
         ranks = range(self._settings.distributed.nproc if workflow == "training" else 1)
         logs = [self._directory.log(ranked(name, rank)) for rank in ranks]
         tail = JournalTail(self._directory.journal(f"{name}.worker"))
         series = SeriesWriter(self._directory.path / LOGS / FOLDER, self._frames_before(checkpoint))
-        worker = Workers(each.settings, [self._spec(workflow, checkpoint, each, rank) for rank in ranks], logs)
+        specs = [self._spec(workflow, checkpoint, each, rank) for rank in ranks]
+        kernels = self._directory.path / f"{PRIVATE_KERNELS}-{name}" if each.private_kernels else None
+        worker = Workers(each.settings, specs, logs, options=python_options(each), variables=variables_of(kernels))
         side = "reference_physics" if each.part.startswith("reference") else "physics"
         outputs = [EngineOutput(log, each.settings.physics, f"{side}.allow") for log in logs]
+        watcher = self._watcher(workflow)
         try:
             spawned = WorkerSpawned(
                 t=worker.spawned_at,
@@ -244,6 +254,7 @@ class Supervisor:
             )
             journal.append(spawned)
             self._progress.begin(workflow, each.settings, part=each.part)
+            around.started(worker.pids)
             if not each.profiled:
                 # Found out while the worker starts, so that it costs no start-up time.
                 journal.append(_host_facts(each.settings))
@@ -251,16 +262,32 @@ class Supervisor:
                 journal.append(Extra(t=time.monotonic(), values=values))
             if workflow == "training":
                 series.load()
-            self._loop(worker, journal, tail, series, outputs)
+            self._loop(worker, journal, tail, series, outputs, around, watcher)
         finally:
             ended = worker.close()
-            self._show(tail.read(), series)
+            rest = tail.read()
+            self._show(rest, series)
             series.close()
+            if watcher is not None:
+                watcher.close()
             self._progress.end()
+            if kernels is not None:
+                shutil.rmtree(kernels, ignore_errors=True)
+            if each.profiled:
+                write_import_tree(logs[0], self._directory.path)
+        for met in around.saw(rest):
+            self._tell(met, journal)
         for output in outputs:
             self._note(output.finish(), journal)
-        for rank, each_end in reversed(list(enumerate(ended))):  # the last word is rank 0's
-            journal.append(WorkerExited(t=time.monotonic(), rank=rank, **dataclasses.asdict(each_end)))
+        for event in around.exited(ended):
+            journal.append(event)
+
+    def _watcher(self, workflow: str) -> PySpy | None:
+        """The profiler that looks at the worker from outside, if that was asked for."""
+        tool = self._settings.profiling.tool
+        if tool != tools.PY_SPY or not (name := tools.artefact(tool, workflow)):
+            return None
+        return PySpy(self._directory.path / name, self._directory.log(f"py-spy.{workflow}"))
 
     def _frames_before(self, checkpoint: str | None) -> int:
         """Environment steps behind the training that is continued."""
@@ -301,23 +328,30 @@ class Supervisor:
         tail: JournalTail,
         series: SeriesWriter,
         outputs: list[EngineOutput],
+        around: Surroundings,
+        watcher: PySpy | None,
     ) -> None:
         """Watch a worker until it ends, or must be ended."""
-        sampler = TreeSampler(worker.pids[0])
-        next_sample = next_sync = time.monotonic()
+        begin = next_sample = next_sync = time.monotonic()
         deadline: float | None = None
         failed = False
         while not worker.wait(TICK_S):
             now = time.monotonic()
             events = tail.read()
             self._show(events, series)
+            if watcher is not None:
+                watcher.show(events, worker.pids[0])
+            for met in around.saw(events):
+                self._tell(met, journal)
             warned = [event for output in outputs for event in output.read()]
             failed = self._note(warned, journal) or failed
+            if any(isinstance(event, LoopStarted) for event in events):
+                begin = next_sample = now
             if now >= next_sample:
-                next_sample = now + self._settings.profiling.sample_period_s
-                if (seen := sampler.sample()) is not None:
-                    cpu, ram, gpus = seen
-                    journal.append(ResourceSample(t=now, cpu_pct=cpu, ram_gb=ram, gpus=gpus))
+                # More often at first, and when the loop begins: one that is shorter than the period has samples, too.
+                next_sample = now + min(self._settings.profiling.sample_period_s, now - begin)
+                if (seen := around.sample(now)) is not None:
+                    journal.append(seen)
             if now >= next_sync or any(isinstance(event, CheckpointSaved) for event in events):
                 next_sync = now + SYNC_PERIOD_S
                 journal.sync()
@@ -359,57 +393,3 @@ def _sync(path: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
-
-
-def load_events(directory: RunDirectory, workflow: str) -> tuple[list[Event], list[str]]:
-    """Read a workflow's journals, merged; the second value says what of them could not be read."""
-    own = directory.journal(f"{workflow}.supervisor")
-    read = [read_journal(path) for path in (own, *sorted(own.parent.glob(f"{workflow}.*worker.jsonl")))]
-    for path in own.parent.glob(f"{workflow}.worker.rank*.jsonl"):
-        events, dropped = read_journal(path)
-        read.append((of_rank(events, int(path.stem.rpartition("rank")[2])), dropped))
-    return merge(*(events for events, _ in read)), [dropped for _, dropped in read if dropped]
-
-
-def close_workflow(directory: RunDirectory, workflow: str, lost: str = "") -> WorkflowResult:
-    """Build and write the bundle of a workflow that has ended, from its journals alone.
-
-    Args:
-        directory: The run directory.
-        workflow: Name of the workflow.
-        lost: What is known to be missing from the journals.
-    """
-    events, dropped = load_events(directory, workflow)
-    outcome = run_status(events)
-    path, written = directory.path / f"{workflow}.json", False
-    try:
-        written = _write_result(workflow, events, path)
-    except BundleError as error:
-        lost = f"{path.name} cannot be built: {error}"
-    except OSError as error:
-        lost = f"{path.name} could not be written: {error.strerror}"
-    checkpoints = [event.path for event in events if isinstance(event, CheckpointSaved)]
-    told = {each.part: event.values for each in passes(events) if (event := last(each.events, Diagnostics)) is not None}
-    return WorkflowResult(
-        workflow=workflow,
-        status=outcome.status,
-        reason=outcome.reason,
-        bundle=path if written else None,
-        checkpoint=checkpoints[-1] if checkpoints else None,
-        lost="; ".join([*([lost] if lost else []), *dropped]),
-        diagnostics=told.get("", told or None),  # the profiled pass of a start-up has nothing else to tell
-    )
-
-
-def _write_result(workflow: str, events: list[Event], path: Path) -> bool:
-    """Write what a workflow found, if it was not refused; return whether there was anything."""
-    if workflow == "equivalence":
-        if (result := build_equivalence(events)) is not None:
-            write_json_file(result, path)
-        return result is not None
-    if (bundle := build_bundle(events)) is None:
-        return False
-    if workflow == "play":  # first, so that whoever finds the bundle finds its episodes
-        write_json_lines(episode_rows(events), path.with_name(EPISODES))
-    write_bundle_file(bundle, path)
-    return True

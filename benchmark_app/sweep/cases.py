@@ -3,6 +3,8 @@
 <sweep>/cartpole-skrl-newton_mjwarp-seed1-3fa9c2d41b/case.json
                                                      attempt-1/    a run directory
                                                      attempt-2/    the newest counts
+
+Of a configuration that is repeated, every repeat is a case of its own: `…-3fa9c2d41b-repeat1`, `-repeat2`, …
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from benchmark_app.settings import Settings
 FILE = "case.json"
 ATTEMPT = re.compile(r"attempt-([1-9]\d*)")
 # Where and how a run is supervised; two runs that differ in nothing else do the same.
-NOT_PART = ("run", "sweep", "presets")
+NOT_PART = ("run", "sweep", "presets", "repeats")
 HASH_DIGITS = 10
 LONGEST_PREFIX = 80
 
@@ -36,11 +38,13 @@ class Case:
         name: Name of its folder.
         settings: What its runs are given.
         record: How it was composed.
+        repeat: Which repeat of its configuration it is, from 1; 0 where that is made once.
     """
 
     name: str
     settings: Settings
     record: HydraRecord
+    repeat: int = 0
 
     @classmethod
     def of(cls, settings: Settings, record: HydraRecord) -> Case:
@@ -52,6 +56,13 @@ class Case:
         run = dataclasses.replace(settings.run, root=os.path.abspath(settings.run.root), report=False)
         return cls(name=name, settings=dataclasses.replace(settings, worker=worker, run=run), record=record)
 
+    def again(self, number: int) -> Case:
+        """This case as one of several repeats."""
+        kept = [text for text in self.record.overrides if text.lstrip("+").partition("=")[0] != "repeats"]
+        # Repeating what this one did is to make it once.
+        record = dataclasses.replace(self.record, overrides=[*kept, "repeats=1"])
+        return dataclasses.replace(self, name=f"{self.name}-repeat{number}", record=record, repeat=number)
+
     def write(self, sweep: Path) -> None:
         """Make the case's folder in a sweep, and write down there what its runs are given.
 
@@ -60,7 +71,11 @@ class Case:
         """
         folder = sweep / self.name
         folder.mkdir(exist_ok=True)
-        content = {"settings": self.settings.to_plain(), "record": dataclasses.asdict(self.record)}
+        content = {
+            "settings": self.settings.to_plain(),
+            "record": dataclasses.asdict(self.record),
+            "repeat": self.repeat,
+        }
         write_json_file(content, folder / FILE)
 
     @classmethod
@@ -72,7 +87,7 @@ class Case:
         """
         content = json.loads((folder / FILE).read_text(encoding="utf-8"))
         settings, record = Settings.from_plain(content["settings"]), HydraRecord(**content["record"])
-        return cls(name=folder.name, settings=settings, record=record)
+        return cls(name=folder.name, settings=settings, record=record, repeat=content["repeat"])
 
 
 def name_of(settings: Settings) -> str:

@@ -131,12 +131,13 @@ def _attempt(case: Case, folder: Path, number: int, place: dict[str, Scalar]) ->
     """Make one attempt, here and now."""
     path = attempt(folder, number)
     settings, facts = continued(case.settings, attempts(folder).values())
+    again: dict[str, Scalar] = {"repeat": case.repeat, "repeats": case.settings.repeats} if case.repeat else {}
     try:
         path.mkdir()
     except OSError as error:
         return Outcome("refused", f"{path}: cannot be written ({error.strerror})")
     try:
-        run(settings, path, case.record, {**facts, **place})
+        run(settings, path, case.record, {**facts, **again, **place})
     except SettingError as error:
         return _close(path, "refused", str(error))
     except BaseException as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -75,10 +76,28 @@ def make_plan(combinations: list[list[str]], compose: Compose, *, suite: bool) -
         if earlier is member:
             members.append(member)
         elif earlier.case is None or earlier.case.settings != case.settings:
-            reason = f"differs from {case.name} in run.*, sweep.* or worker.debug only, and they make no other case"
+            reason = (
+                f"differs from {case.name} in run.*, sweep.*, repeats or worker.debug only, and they make no other case"
+            )
             members.append(Member(overrides=overrides, case=None, status="refused", reason=reason))
     _show(len(distinct), len(distinct))
     return Plan(members=members, merged=len(combinations) - len(members))
+
+
+def repeated(plan: Plan) -> Plan:
+    """The plan with every combination as often as its `repeats` say.
+
+    In turn, A B A B and not A A B B: what drifts on the machine meanwhile then meets all of them alike.
+    """
+    members: list[Member] = []
+    most = max((case.settings.repeats for case in plan.cases), default=1)
+    for number in range(1, most + 1):
+        for member in plan.members:
+            if member.case is None or member.case.settings.repeats == 1:
+                members += [member] if number == 1 else []
+            elif number <= member.case.settings.repeats:
+                members.append(dataclasses.replace(member, case=member.case.again(number)))
+    return dataclasses.replace(plan, members=members)
 
 
 def _show(done: int, total: int) -> None:

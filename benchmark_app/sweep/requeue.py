@@ -56,7 +56,7 @@ def _newest(settings: Settings, folders: Iterable[Path]) -> Path | None:
     """The checkpoint with the most iterations behind it that still leaves some to be measured."""
     if "training" not in settings.workflow.steps:
         return None
-    most = settings.agent.iterations - settings.training.warmup_iterations
+    most = settings.agent.iterations - settings.training.least_warmup
     found: dict[int, Path] = {}
     for folder in folders:
         # The card is written once the checkpoint is complete.

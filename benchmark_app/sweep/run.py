@@ -113,6 +113,8 @@ def run_sweep(asked: Asked) -> int:
         print("\n".join(["", *table(record), f"{counts(record)} · {_short(sweep)}/"]), flush=True)
         if lost:
             print(f"benchmark_app: lost: {lost}", file=sys.stderr)
+        if any(case.repeat for case in plan.cases) and any(entry.numbers for entry in record.current):
+            report.summarise(sweep)
         if asked.report and not stopped and any(entry.numbers for entry in record.current):
             report.tell(sweep)
     return record.exit_status or (FAILED if lost else 0)

@@ -8,12 +8,14 @@ import torch
 
 from benchmark_app.frameworks.base import Learner
 
+LIVE_COUNTED = 2  # iterations it is attached to
+
 
 class LiveCounts:
     """Counts gradient steps and the samples in each while it is attached.
 
-    It slows the networks down a little, so that it is detached after two iterations with gradient steps, which lie in
-    the warm-up. Off-policy, the first of the two may be the one in which learning starts, and count too few.
+    It slows the networks down a little, so that it is detached after `LIVE_COUNTED` iterations with gradient steps,
+    which lie in the warm-up. Off-policy, the first may be the one in which learning starts, and count too few.
 
     Args:
         learner: The library's own objects.
@@ -23,7 +25,7 @@ class LiveCounts:
         self._learner = learner
         self._steps = [0] * len(learner.optimizers)
         self._samples: list[int] = []
-        self._left = 2
+        self._left = LIVE_COUNTED
         self._handles: list[Any] = [
             optimizer.register_step_post_hook(lambda *_, index=index: self._step(index))
             for index, optimizer in enumerate(learner.optimizers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -78,3 +79,13 @@ def apply_numerics(threads: int, numerics: NumericsCfg) -> dict[str, bool | int 
         "cudnn_tf32": torch.backends.cudnn.allow_tf32,
         "cudnn_benchmark": torch.backends.cudnn.benchmark,
     }
+
+
+def drain_of(device: str) -> Callable[[], None] | None:
+    """What waits for all that was launched on a device, and on no other; None for a CPU, whose calls return when done.
+
+    A CUDA synchronisation of a device covers every stream of this process on it: torch's, Warp's and PhysX's.
+    """
+    if not device.startswith("cuda"):
+        return None
+    return lambda: torch.cuda.synchronize(device)

@@ -10,7 +10,7 @@ import torch
 
 from benchmark_app.envs.episodes import Episodes
 from benchmark_app.frameworks.base import Checkpoint, CheckpointRefused, Policy
-from benchmark_app.journal.events import CheckpointSaved, Episode, Finished, LoopStarted
+from benchmark_app.journal.events import CheckpointSaved, Episode, Finished
 
 from . import RefusedError
 from .session import Session
@@ -39,30 +39,33 @@ def run(session: Session) -> None:
     observations, _ = env.reset()
     env.drain_episodes()
     session.extra(policy_batch=settings.play.policy_batch, n_episodes_planned=total)
-    journal.append(
-        LoopStarted(t=time.monotonic(), steps_per_iteration=rows, warmup_iterations=settings.play.warmup_steps)
-    )
-    recorder = StepRecorder(journal, count_frames=True)
+    now = session.timing.now
+    recorder = StepRecorder(journal, count_frames=True, timing=session.timing, kernel_loads=session.kernel_loads)
     counting, done, outcome = min(rows, total), 0, "budget"
-    while done < total:
-        if session.link.stop_requested:
-            outcome = "stopped"
-            break
-        begin = time.perf_counter()
-        actions = act(policy, observations, settings.play.policy_batch)
-        acted = time.perf_counter()
-        state = env.step(actions)
-        ended = time.perf_counter()
-        recorder.add(ended - begin, ended - acted, counting)
-        observations = state.obs
-        if state.final_mask is None:
-            continue
-        for episode in finished_episodes(env.drain_episodes()):
-            journal.append(episode)
-            done += 1
-            # The row goes on with episode index + rows, if there is one.
-            counting -= episode.index + rows >= total
+    with session.watched(settings.play.warmup_steps) as watch:
+        session.loop_started(rows, settings.play.warmup_steps)
+        while done < total:
+            if session.link.stop_requested:
+                outcome = "stopped"
+                break
+            begin = now()
+            actions = act(policy, observations, settings.play.policy_batch)
+            acted = now()
+            state = env.step(actions)
+            ended = now()
+            recorder.add(ended - begin, ended - acted, counting)
+            watch()
+            observations = state.obs
+            if state.final_mask is None:
+                continue
+            for episode in finished_episodes(env.drain_episodes()):
+                journal.append(episode)
+                done += 1
+                # The row goes on with episode index + rows, if there is one.
+                counting -= episode.index + rows >= total
     recorder.flush()
+    if outcome == "budget":
+        session.check_determinism()
     journal.append(Finished(t=time.monotonic(), outcome=outcome))
 
 

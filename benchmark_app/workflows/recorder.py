@@ -16,6 +16,7 @@ from benchmark_app.frameworks.base import StopTraining
 from benchmark_app.journal import JournalWriter
 from benchmark_app.journal.events import Iteration
 from benchmark_app.parent_link import ParentLink
+from benchmark_app.profiling.worker.timing import SimulationShare, Timing
 
 from .early_stop import EarlyStop
 from .ranks import Ranks
@@ -55,6 +56,8 @@ class TrainingRecorder:
         early_stop: Says when the training has learned enough.
         after: Called after each iteration with the number completed, outside every timed interval.
         world_size: Processes that train the policy together. Several stop after an iteration only, all after the same.
+        timing: How parts of an iteration are timed; None: until each call returns.
+        kernel_loads: Says how many kernel modules this process has compiled or loaded so far.
     """
 
     def __init__(
@@ -65,11 +68,20 @@ class TrainingRecorder:
         early_stop: EarlyStop | None = None,
         after: Callable[[int], None] = lambda completed: None,
         world_size: int = 1,
+        timing: Timing | None = None,
+        kernel_loads: Callable[[], int] = lambda: 0,
     ) -> None:
         self.completed = 0
         self.ranks: Ranks | None = None
+        timing = timing or Timing(clock=time.perf_counter)
+        self._now = timing.now
         self._marks: list[float] = []  # begin and end of each step since the last iteration
-        self.env_step = timed_step(env.step, link if world_size == 1 else _NEVER, self._marks)
+        self._shares: list[tuple[float, int]] = []  # the engine's seconds and calls in each, where they are taken
+        step = env.step if timing.simulation is None else _with_share(env.step, timing.simulation, self._shares)
+        self.env_step = timed_step(step, link if world_size == 1 else _NEVER, self._marks, self._now)
+        self._shares_taken = timing.simulation is not None
+        self._kernel_loads = kernel_loads
+        self._loaded = kernel_loads()
         self._env = env
         self._journal = journal
         self._early_stop = early_stop
@@ -83,15 +95,15 @@ class TrainingRecorder:
         self._update_begun = 0.0  # 0 while collecting
         self._learning_s = 0.0
         self._hook_s = 0.0  # what `iteration_ended` took last time; known only once its line is written
-        self._cost_per_step = _cost_per_step(link)
+        self._cost_per_step = _cost_per_step(link, self._now)
 
     def rollout_ended(self) -> None:
         """The update begins."""
-        self._update_begun = time.perf_counter()
+        self._update_begun = self._now()
 
     def rollout_resumed(self) -> None:
         """The update is over, and the same iteration goes on collecting."""
-        self._learning_s += time.perf_counter() - self._update_begun
+        self._learning_s += self._now() - self._update_begun
         self._update_begun = 0.0
 
     def iteration_ended(self) -> None:
@@ -100,7 +112,7 @@ class TrainingRecorder:
         Raises:
             StopTraining: The early stop was reached.
         """
-        ended = time.perf_counter()
+        ended = self._now()
         if self._update_begun:
             self._learning_s += ended - self._update_begun
         if self._begun == 0.0 and self._marks:
@@ -118,6 +130,7 @@ class TrainingRecorder:
             if self._early_stop is not None:
                 self._early_stop.add(successes)
         steps = len(env_step_s)
+        loaded, loaded_before = self._kernel_loads(), self._loaded
         event = Iteration(
             t=time.monotonic(),
             index=self.completed,
@@ -131,16 +144,21 @@ class TrainingRecorder:
             reward=_mean(self._returns),
             ep_length=_mean(self._lengths),
             success_rate=_mean(self._successes),
+            simulation_s=[seconds for seconds, _ in self._shares] if self._shares_taken else None,
+            simulation_calls=sum(calls for _, calls in self._shares) if self._shares_taken else None,
+            kernel_loads=loaded - loaded_before,
         )
         self._journal.append(event)
         self.completed += 1
         self._marks.clear()
+        self._shares.clear()
         self._learning_s = self._update_begun = 0.0
-        self._hook_s = time.perf_counter() - ended
+        self._hook_s = self._now() - ended
         self._after(self.completed)
         if self._must_stop():
             raise StopTraining
-        self._begun = time.perf_counter()
+        self._loaded = self._kernel_loads()  # what a checkpoint needed is in no iteration
+        self._begun = self._now()
 
     def _must_stop(self) -> bool:
         """Whether this iteration was the last. Of several ranks, none may go on and wait for one that stopped."""
@@ -151,29 +169,43 @@ class TrainingRecorder:
 
 
 def timed_step(
-    step: Callable[[torch.Tensor], TorchEnvState], link: Asked, marks: list[float]
+    step: Callable[[torch.Tensor], TorchEnvState], link: Asked, marks: list[float], now: Callable[[], float]
 ) -> Callable[[torch.Tensor], TorchEnvState]:
-    """Wrap a step so that it leaves when it began and ended in `marks` [s, `time.perf_counter`].
+    """Wrap a step so that it leaves when it began and ended in `marks` [s, by `now`].
 
     The wrapped step raises `StopTraining`, without stepping, once the run was asked to stop. It is a closure because it
     stands in every library's innermost loop.
     """
-    clock, mark = time.perf_counter, marks.append
+    mark = marks.append
 
     def env_step(actions: torch.Tensor) -> TorchEnvState:
         if link.stop_requested:
             raise StopTraining
-        mark(clock())
+        mark(now())
         state = step(actions)
-        mark(clock())
+        mark(now())
         return state
 
     return env_step
 
 
-def _cost_per_step(link: Asked, calls: int = 2000) -> float:
+def _with_share(
+    step: Callable[[torch.Tensor], TorchEnvState], simulation: SimulationShare, shares: list[tuple[float, int]]
+) -> Callable[[torch.Tensor], TorchEnvState]:
+    """Wrap a step so that it leaves the engine's seconds and calls in `shares`."""
+
+    def env_step(actions: torch.Tensor) -> TorchEnvState:
+        simulation.take()  # of steps that were none of ours
+        state = step(actions)
+        shares.append(simulation.take())
+        return state
+
+    return env_step
+
+
+def _cost_per_step(link: Asked, now: Callable[[], float], calls: int = 2000) -> float:
     """Seconds a timed step costs beyond the step itself, measured on one that does nothing."""
-    wrapped = timed_step(lambda actions: None, link, [])  # type: ignore[arg-type,return-value]
+    wrapped = timed_step(lambda actions: None, link, [], now)  # type: ignore[arg-type,return-value]
     actions = torch.empty(0)
     begin = time.perf_counter()
     for _ in range(calls):

@@ -6,7 +6,7 @@ import time
 
 import torch
 
-from benchmark_app.journal.events import Finished, LoopStarted
+from benchmark_app.journal.events import Finished
 
 from .session import Session
 from .stepping import StepRecorder
@@ -20,20 +20,24 @@ def run(session: Session) -> None:
     low = torch.as_tensor(env.action_space.low, device=env.device)
     span = torch.as_tensor(env.action_space.high, device=env.device) - low
     shape = (settings.num_envs, *low.shape)
-    warmup = settings.runtime.warmup_steps
-    total = warmup + settings.runtime.steps
-    started = LoopStarted(t=time.monotonic(), steps_per_iteration=settings.num_envs, warmup_iterations=warmup)
-    session.journal.append(started)
-    recorder = StepRecorder(session.journal, count_frames=False)
+    now = session.timing.now
+    recorder = StepRecorder(
+        session.journal, count_frames=False, timing=session.timing, kernel_loads=session.kernel_loads
+    )
     outcome = "budget"
-    for _ in range(total):
-        if session.link.stop_requested:
-            outcome = "stopped"
-            break
-        actions = low + span * torch.rand(shape, generator=generator, device=env.device)
-        begin = time.perf_counter()
-        env.step(actions)
-        taken = time.perf_counter() - begin
-        recorder.add(taken, taken)
+    with session.watched(settings.runtime.warmup_steps) as watch:
+        session.loop_started(settings.num_envs, settings.runtime.warmup_steps)
+        for _ in range(settings.runtime.all_steps):
+            if session.link.stop_requested:
+                outcome = "stopped"
+                break
+            actions = low + span * torch.rand(shape, generator=generator, device=env.device)
+            begin = now()
+            env.step(actions)
+            taken = now() - begin
+            recorder.add(taken, taken)
+            watch()
     recorder.flush()
+    if outcome == "budget":
+        session.check_determinism()
     session.journal.append(Finished(t=time.monotonic(), outcome=outcome))

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import gc
 import importlib.metadata
+import json
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmark_app.journal import JournalWriter
-from benchmark_app.journal.events import Diagnostics, Extra, WorkerFacts
+from benchmark_app.journal.events import Diagnostics, Extra, LoopStarted, WorkerFacts
 from benchmark_app.parent_link import ParentLink
-from benchmark_app.profiling.worker.startup import StartupPhases
+from benchmark_app.profiling.tools import NONE, PY_SPY, artefact
+from benchmark_app.profiling.worker.profilers import allow_looking, watched
+from benchmark_app.profiling.worker.startup import FLAME, Profiled, StartupPhases
+from benchmark_app.profiling.worker.timing import Timing
 
 if TYPE_CHECKING:
+    from benchmark_app.envs.kernel_cache import KernelCache
     from benchmark_app.envs.torch_env import TorchEnv
     from benchmark_app.frameworks.base import Adapter
     from benchmark_app.frameworks.mapping import Config
@@ -41,6 +48,7 @@ class Session:
         directory: The run directory.
         checkpoint_dir: Folder for checkpoints.
         log_dir: Folder for the library's own files.
+        timing: How time is taken, from `open` on.
 
     Args:
         spec: What the supervisor wrote for this worker.
@@ -61,10 +69,24 @@ class Session:
         self.checkpoint = None if spec["checkpoint"] is None else Path(spec["checkpoint"])
         self.checkpoint_dir = Path(spec["checkpoints"])
         self.log_dir = Path(spec["logs"]) / spec["workflow"]
-        top_n = spec["settings"]["startup"]["top_n"] if spec["profiled"] else 0
-        self._phases = StartupPhases(journal, spawned_at, top_n)
+        self._phases = StartupPhases(journal, spawned_at, self._profiled(spec))
+        self.timing = Timing()
+        self._cache: KernelCache | None = None
         self._env: TorchEnv | None = None
         self._adapter: Adapter | None = None
+
+    def _profiled(self, spec: dict[str, Any]) -> Profiled | None:
+        """What this process is to profile of its start, if anything."""
+        if not spec["profiled"]:
+            return None
+        settings = spec["settings"]
+        whitelist = settings["startup"]["whitelist"]
+        return Profiled(
+            top_n=settings["startup"]["top_n"],
+            whitelist={} if whitelist is None else json.loads(whitelist),
+            own=[settings["task"]["module"], settings["framework"]["module"]],
+            flame=Path(spec["artefacts"]) / FLAME,
+        )
 
     @property
     def seed(self) -> int:
@@ -103,6 +125,9 @@ class Session:
             from . import RefusedError
             from . import device as devices
 
+            if plain["profiling"]["tool"] == PY_SPY:
+                allow_looking()
+
             name = plain["physics"]["name"]
             device, reason = devices.resolve_device(plain["device"], name)
             world_size = self.world_size
@@ -135,7 +160,7 @@ class Session:
             engine.launch(device)
             from benchmark_app.envs.kernel_cache import KernelCache
 
-            cache = KernelCache()
+            self._cache = cache = KernelCache()
         with self._phases.phase("env_creation"), cache.repairing():
             physics = settings.physics.keywords()
             try:
@@ -144,6 +169,9 @@ class Session:
                 raise RefusedError(f"task={settings.task.name}: {error}") from error
             self._env = env
             require_names(settings, env)
+            self.timing = Timing(settings.profiling.mode, devices.drain_of(device))
+            if self.timing.simulation is not None:
+                env.set_simulation_watch(self.timing.simulation)
             if settings.nan_guard:
                 from benchmark_app.envs.nan_guard import NanGuard
 
@@ -212,6 +240,65 @@ class Session:
         from .device import apply_numerics
 
         self.extra(**apply_numerics(self.settings.threads, self.settings.numerics))
+
+    def loop_started(self, steps_per_iteration: int, warmup: int | str, least: int = 0) -> None:
+        """Record that what is counted in iterations begins.
+
+        Args:
+            steps_per_iteration: Environment steps of one.
+            warmup: Leading iterations that enter no rate and no time, or `"auto"`.
+            least: How many these are at least where they are detected.
+        """
+        from benchmark_app.settings import AUTO
+
+        detect = warmup == AUTO
+        started = LoopStarted(
+            t=time.monotonic(),
+            steps_per_iteration=steps_per_iteration,
+            warmup_iterations=least if detect else int(warmup),
+            measurement_mode=self.timing.mode,
+            detect_warmup=detect,
+        )
+        self.journal.append(started)
+
+    @contextmanager
+    def watched(self, warmup: int | str) -> Iterator[Callable[[], None]]:
+        """Run the loop under the profiler that was asked for, if any.
+
+        Args:
+            warmup: Leading iterations that a trace leaves out; `"auto"`: two.
+
+        Yields:
+            What to call after every iteration, outside of everything that is timed.
+        """
+        profiling = self.settings.profiling
+        path = self.directory / artefact(profiling.tool, self._spec["workflow"])
+        skip = warmup if isinstance(warmup, int) else 2
+        cuda = self._env is not None and self._env.device.type == "cuda"
+        tool = NONE if self.rank else profiling.tool
+        with watched(tool, path, skip=skip, window=profiling.window, cuda=cuda) as step:
+            yield step
+
+    def check_determinism(self) -> None:
+        """Measure whether the environment gives the same twice, where that was asked for; its state is lost.
+
+        Raises:
+            RuntimeError: The environment failed meanwhile.
+        """
+        if not self.settings.profiling.check_determinism or self.rank:
+            return
+        from .determinism import measure
+
+        assert self._env is not None, "open() made it"
+        try:
+            found = measure(self._env, self.settings.seed)
+        except Exception as error:
+            raise RuntimeError(f"profiling.check_determinism: with random actions, {error}") from error
+        self.extra(**found.extra())
+
+    def kernel_loads(self) -> int:
+        """Kernel modules this process has compiled or loaded so far."""
+        return 0 if self._cache is None else self._cache.loads
 
     def extra(self, **values: bool | int | float | str) -> None:
         """Record scalars for the bundle's `extra`."""

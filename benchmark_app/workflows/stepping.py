@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from benchmark_app.journal import JournalWriter
 from benchmark_app.journal.events import Steps
+from benchmark_app.profiling.worker.timing import Timing
 
 FLUSH_PERIOD_S = 0.5
 
@@ -16,22 +18,50 @@ class StepRecorder:
     Args:
         journal: Where the batches go.
         count_frames: Whether each step comes with its own number of frames.
+        timing: How the steps are timed.
+        kernel_loads: Says how many kernel modules this process has compiled or loaded so far.
     """
 
-    def __init__(self, journal: JournalWriter, *, count_frames: bool) -> None:
+    def __init__(
+        self,
+        journal: JournalWriter,
+        *,
+        count_frames: bool,
+        timing: Timing | None = None,
+        kernel_loads: Callable[[], int] = lambda: 0,
+    ) -> None:
         self._journal = journal
-        self._frames: list[int] | None = [] if count_frames else None
+        self._count_frames = count_frames
+        self._simulation = None if timing is None else timing.simulation
+        if self._simulation is not None:
+            self._simulation.take()  # whatever was stepped before is none of these steps
+        self._kernel_loads = kernel_loads
+        self._loaded = kernel_loads()
+        self._first = 0
+        self._clear()
+
+    def _clear(self) -> None:
         self._step_s: list[float] = []
         self._env_step_s: list[float] = []
-        self._first = 0
+        self._frames: list[int] = []
+        self._simulation_s: list[float] = []
+        self._simulation_calls: list[int] = []
+        self._loading: list[int] = []
         self._flushed_at = time.monotonic()
 
     def add(self, step_s: float, env_step_s: float, frames: int | None = None) -> None:
         """Take in one step: its wall time, that of `TorchEnv.step` in it, and the rows that counted."""
+        if (loaded := self._kernel_loads()) != self._loaded:
+            self._loaded = loaded
+            self._loading.append(len(self._step_s))
         self._step_s.append(step_s)
         self._env_step_s.append(env_step_s)
-        if self._frames is not None and frames is not None:
+        if frames is not None:
             self._frames.append(frames)
+        if self._simulation is not None:
+            seconds, calls = self._simulation.take()
+            self._simulation_s.append(seconds)
+            self._simulation_calls.append(calls)
         if time.monotonic() - self._flushed_at > FLUSH_PERIOD_S:
             self.flush()
 
@@ -43,10 +73,11 @@ class StepRecorder:
                 first_index=self._first,
                 step_s=self._step_s,
                 env_step_s=self._env_step_s,
-                frames=self._frames,
+                frames=self._frames if self._count_frames else None,
+                simulation_s=self._simulation_s if self._simulation is not None else None,
+                simulation_calls=self._simulation_calls if self._simulation is not None else None,
+                loading=self._loading,
             )
             self._journal.append(batch)
             self._first += len(self._step_s)
-            self._step_s, self._env_step_s = [], []
-            self._frames = None if self._frames is None else []
-        self._flushed_at = time.monotonic()
+        self._clear()

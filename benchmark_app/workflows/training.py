@@ -12,10 +12,10 @@ from benchmark_app.checkpoint_card import iterations_done, write_card
 from benchmark_app.envs.torch_env import TorchEnv
 from benchmark_app.frameworks.base import Checkpoint, CheckpointRefused, Learner, StopTraining, TrainingRun
 from benchmark_app.frameworks.mapping import leaves
-from benchmark_app.journal.events import CheckpointSaved, Finished, LoopStarted
+from benchmark_app.journal.events import CheckpointSaved, Finished
 
 from . import RefusedError
-from .counts import LiveCounts
+from .counts import LIVE_COUNTED, LiveCounts
 from .early_stop import EarlyStop
 from .ranks import Ranks
 from .recorder import TrainingRecorder
@@ -44,8 +44,18 @@ def run(session: Session) -> None:
         interval = settings.training.checkpoint_interval
         if interval and completed < budget and completed % interval == 0:
             _save(session, env, learner, f"iteration_{done + completed}", done + completed)
+        watch()
 
-    recorder = TrainingRecorder(env, session.journal, session.link, early_stop, after, session.world_size)
+    recorder = TrainingRecorder(
+        env,
+        session.journal,
+        session.link,
+        early_stop,
+        after,
+        session.world_size,
+        session.timing,
+        session.kernel_loads,
+    )
     learner = _build(session, env, recorder, budget)
     if session.world_size > 1:
         recorder.ranks = Ranks(session.rank)
@@ -53,9 +63,9 @@ def run(session: Session) -> None:
     session.settle()
     frames = settings.num_envs * session.world_size * settings.agent.rollout
     warmup = settings.training.warmup_iterations
-    session.journal.append(LoopStarted(t=time.monotonic(), steps_per_iteration=frames, warmup_iterations=warmup))
     try:
-        with suppress(StopTraining):
+        with session.watched(warmup) as watch, suppress(StopTraining):
+            session.loop_started(frames, warmup, least=LIVE_COUNTED)
             learner.learn()
     finally:
         learner.close()
@@ -65,6 +75,8 @@ def run(session: Session) -> None:
     if outcome == "stopped" and early_stop is not None and early_stop.reached:
         outcome = "early_stop"
         session.extra(early_stop=early_stop.reason)
+    if outcome != "stopped":
+        session.check_determinism()
     session.journal.append(Finished(t=time.monotonic(), outcome=outcome))
 
 

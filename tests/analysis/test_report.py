@@ -325,6 +325,8 @@ def test_a_good_set_of_runs_has_no_warning(tmp_path: Path) -> None:
         ({"extra": {"kernel_cache": "cold"}}, "1 of 4 runs compiled their kernels first"),
         ({"extra": {"equal_terms": False}}, "1 of 4 runs was not on equal terms with the other libraries"),
         ({"extra": {"resumed_iterations": 10}}, "1 of 4 runs continued from a checkpoint"),
+        ({"extra": {"conditions.warnings": 2}}, "1 of 4 runs met bad conditions"),
+        ({"extra": {"steady_state": False}}, "1 of 4 runs was not steady"),
     ],
 )
 def test_what_a_bundle_says_against_itself_is_a_warning(tmp_path: Path, given: dict[str, Any], says: str) -> None:

@@ -100,6 +100,20 @@ def test_conditions_beside_a_bundle_come_as_they_were_written(tmp_path: Path) ->
     assert "the governor is powersave" in found
 
 
+def test_conditions_of_several_runs_that_differ_in_numbers_only_are_one_warning(tmp_path: Path) -> None:
+    for index, cores in enumerate((1.7, 1.25, 1.7)):
+        path = cases.write(tmp_path / str(index), "runtime", index)
+        text = f"the GPU H200 and {cores} of 2 cores were busy"
+        (path.parent / "conditions.json").write_text(json.dumps({"warnings": {"runtime": [text]}}), encoding="utf-8")
+    notices = [notice for notice in payload_of(tmp_path)["notices"] if "busy" in notice["title"]]
+    assert [notice["title"] for notice in notices] == ["the GPU H200 and 1.25 to 1.7 of 2 cores were busy"]
+    assert len(notices[0]["runs"]) == 3
+    hostile = {"warnings": ["# of 2 cores", f"{'9' * 400} of 2 cores", "1 of 2 cores", "1.5.2 of 2 cores"]}
+    path = cases.write(tmp_path / "3", "runtime", 3)
+    (path.parent / "conditions.json").write_text(json.dumps(hostile), encoding="utf-8")
+    assert "# of 2 cores" in titles(payload_of(tmp_path))
+
+
 def test_several_machines_and_commits_are_warnings(tmp_path: Path) -> None:
     for index in range(2):
         path = cases.write(tmp_path, "runtime", index)

@@ -3,11 +3,14 @@
 It stands in for the real one in process, sweep and kill tests through `worker.program`, which marks its bundles
 synthetic. `SYNTHETIC` in the environment says what goes wrong, as comma-separated `what@iteration`:
 raise, os_exit, kill (itself), hang (ignore stop requests), spawn (leave a child process behind), bulk (write more than
-a small disk holds), hog (hold 400 MiB of memory from then on), say (print `SYNTHETIC_SAYS`, as an engine's native code
-would), env (write down its environment), kill_supervisor (and with it the launcher's process). Iteration -1 is before
-the first. `what@iteration:seed=3` does so only in the run with that setting.
+a small disk holds), hog (hold 400 MiB of memory from then on), spike (hold them for a moment), leak (25 MiB at every
+iteration from then on), burn (three children that use 0.2 s of CPU time each), fill (memory without end), say (print
+`SYNTHETIC_SAYS`, as an engine's native code would), env (write down its environment), kill_supervisor (and with it the
+launcher's process). Iteration -1 is before the first. `what@iteration:seed=3` does so only in that setting's run,
+`what@iteration:repeat=2` only in that repeat.
 `SYNTHETIC_PART` is the one part of a workflow in which it does, where there are several;
-`SYNTHETIC_STEP_S` is the pretended seconds per iteration.
+`SYNTHETIC_STEP_S` is the pretended seconds per iteration; `SYNTHETIC_CUDA`, JSON, the CUDA devices it pretends to see,
+the first of which it uses.
 """
 
 import ctypes
@@ -40,6 +43,12 @@ from benchmark_app.parent_link import ParentLink
 HELD = []
 
 
+def setting_of(spec, name):
+    if name == "repeat":
+        return spec["directory"].rpartition("-repeat")[2].partition("/")[0]
+    return str(spec["settings"][name])
+
+
 def misbehave(iteration, spec):
     if os.environ.get("SYNTHETIC_PART", spec["part"]) != spec["part"]:
         return
@@ -47,7 +56,9 @@ def misbehave(iteration, spec):
         fault, _, whose = fault.partition(":")
         what, _, when = fault.partition("@")
         setting, _, value = whose.partition("=")
-        if int(when or 0) != iteration or (whose and str(spec["settings"][setting]) != value):
+        if what == "leak" and iteration >= int(when):
+            HELD.append(b"\1" * (25 * 2**20))
+        if int(when or 0) != iteration or (whose and setting_of(spec, setting) != value):
             continue
         if what == "raise":
             raise RuntimeError("the synthetic task failed")
@@ -69,6 +80,15 @@ def misbehave(iteration, spec):
             ctypes.CDLL(None).printf(b"%s", os.environ["SYNTHETIC_SAYS"].encode())
         if what == "hog":
             HELD.append(b"\1" * (400 * 2**20))
+        if what == "spike":
+            b"\1" * (400 * 2**20)
+        if what == "burn":
+            burning = "import time\nwhile time.process_time() < 0.2: pass"
+            for _ in range(3):
+                subprocess.run([sys.executable, "-S", "-c", burning], check=True)
+        if what == "fill":
+            while True:
+                HELD.append(b"\1" * (10 * 2**20))
         if what == "bulk":
             with open(Path(spec["logs"]) / "bulk", "wb") as file:
                 while True:
@@ -98,7 +118,10 @@ def work(spec, journal, link, spawned_at):
         now = time.monotonic()
         journal.append(Phase(t=now, name=name, duration_s=now - spawned_at))
         spawned_at = now
-    journal.append(WorkerFacts(t=time.monotonic(), device="cpu", extra={"device": "cpu", "threads": 1}))
+    devices = json.loads(os.environ.get("SYNTHETIC_CUDA", "[]"))
+    device = "cuda:0" if devices else "cpu"
+    facts = {"device": device, "threads": settings["threads"]}
+    journal.append(WorkerFacts(t=time.monotonic(), device=device, cuda_devices=devices, extra=facts))
     if workflow == "equivalence" and spec["part"] != "compare":
         journal.append(Diagnostics(t=time.monotonic(), values={"physics_dt": settings["task"]["physics_dt"]}))
     misbehave(-1, spec)

@@ -32,6 +32,7 @@ while len(sys.argv) > 1 and not Path(sys.argv[1]).exists():
 with cache.repairing():
     for module in (kernels, newton_kernels):
         wp.load_module(module, device="cpu")
+assert cache.loads == 2, "compiled or found, each was loaded once"
 print("compiled", cache.compiled, cache.folder)
 """
 MODULES = 2

@@ -55,7 +55,16 @@ def test_the_main_job_leaves_four_true_bundles(app):
     assert list(startup.phases) == names
     assert all(phase.total_time_s > 0 for phase in startup.phases.values())
     assert all(len(startup.phases[name].top_functions) > 0 for name in names)
-    assert any(row.name.startswith("warp.") for row in startup.phases["env_creation"].top_functions)
+    # Engines are called from our code: their functions are listed with the time of those calls.
+    (finalize,) = (row for row in startup.phases["env_creation"].top_functions if row.name.endswith(":finalize"))
+    assert finalize.name.startswith("newton.")
+    assert (finalize.calls, finalize.cum_time_s > 10 * finalize.own_time_s) == (1, True)
+    imports = (app.run_dir / "startup_profile" / "imports.txt").read_text()
+    assert re.search(r"^ +\d+\.\d{3} +\d+\.\d{3}  newton$", imports, re.MULTILINE)
+    flame = json.loads((app.run_dir / "startup_profile" / "flame.speedscope.json").read_text())
+    assert [profile["name"] for profile in flame["profiles"]] == names
+    seen = {flame["shared"]["frames"][frame]["name"] for stack in flame["profiles"][3]["samples"] for frame in stack}
+    assert any("ModelBuilder.finalize" in name for name in seen)
 
     assert runtime.runtime.iterations_completed == 60 + 50
     assert runtime.runtime.environment_step_timing.environment_step_calls == 60
@@ -95,7 +104,8 @@ def test_every_other_library_trains_and_plays_on_equal_terms(app, framework):
     steps = ("workflow=training", "workflow.steps=[training,play]")
     code, out, err = app.run(f"framework={framework}", *steps, *SMALL, "seed=0")
     assert code == 0, err
-    assert len(out.splitlines()) < 10
+    # Nothing of the library's own; a busy machine is warned of.
+    assert len([line for line in out.splitlines() if line.split()[0] != "warning"]) < 10
     assert_equal_terms(app, framework)
     app.assert_clean()
 

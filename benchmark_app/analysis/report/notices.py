@@ -40,7 +40,7 @@ def find_notices(rows: Sequence[Row], groups: Sequence[Group], conditions: Mappi
         conditions: Sentence of a `conditions.json` → the runs it was written for.
     """
     found = [*_by_run(rows), *(_condition(text, concerned) for text, concerned in conditions.items())]
-    found += [*_about_all(rows), *_about_groups(groups)]
+    found += [*_untold(rows, conditions), *_about_all(rows), *_about_groups(groups)]
     return sorted(found, key=lambda notice: ("stop", "warn", "note").index(notice.level))
 
 
@@ -88,6 +88,19 @@ def _by_run(rows: Sequence[Row]) -> Iterable[Notice]:
             lambda row: _extra(row, "resumed_iterations"),
             "continued from a checkpoint",
             "Their curves and rates are those of the continued part alone.",
+        ),
+        (
+            "note",
+            lambda row: _extra(row, "steady_state") is False,
+            "not steady",
+            "Iterations of the second half took another time than those of the first, or the search for the end of the "
+            "warm-up found none. A longer run, or a longer warm-up, tells more.",
+        ),
+        (
+            "note",
+            _serialized,
+            "timed with the device drained at every boundary",
+            "serialized_synchronized shows where the time goes. On a GPU it takes more of it than in production.",
         ),
     ]
     for level, concerns, what, detail in rules:
@@ -150,6 +163,15 @@ def _condition(text: str, rows: Sequence[Row]) -> Notice:
     return Notice("warn", text, "Recorded by the run itself, of the conditions it met.", rows)
 
 
+def _untold(rows: Sequence[Row], conditions: Mapping[str, Sequence[Row]]) -> Iterable[Notice]:
+    """Bundles that travelled without the file that says which warnings they had."""
+    told = {id(row) for concerned in conditions.values() for row in concerned}
+    concerned = [row for row in rows if _extra(row, "conditions.warnings") and id(row) not in told]
+    if concerned:
+        title = f"{len(concerned)} of {_count(len(rows), 'run')} met bad conditions"
+        yield Notice("warn", title, "Their conditions.json, which says what was wrong, is not beside them.", concerned)
+
+
 def _starved(row: Row) -> bool:
     """True for a loop of ours on the CPU whose worker did not get a core to itself."""
     if row["producer"] != "benchmark_app":  # Isaac Lab's mean holds a first sample that is 0 whatever the load
@@ -158,6 +180,11 @@ def _starved(row: Row) -> bool:
         return False
     used = (row["bundle"].get("resources") or {}).get("cpu_util_pct", {}).get("mean", 0.0)
     return bool(0.0 < used < BUSY_BELOW)
+
+
+def _serialized(row: Row) -> bool:
+    timing = (row["bundle"].get("runtime") or {}).get("environment_step_timing") or {}
+    return timing.get("measurement_mode") == "serialized_synchronized"
 
 
 def _extra(row: Row, key: str) -> Any:

@@ -9,6 +9,7 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TypeGuard
 
+from benchmark_app.bundle.resources import plain_uuid
 from benchmark_app.journal.events import Event, Iteration, ResourceSample, WorkerFacts
 from benchmark_app.journal.reader import read_journal
 
@@ -74,10 +75,10 @@ def _gpu_of(worker: Sequence[Event]) -> Callable[[ResourceSample], dict[str, flo
     kind, _, index = facts.device.partition(":") if facts is not None else ("", "", "")
     wanted = ""
     if facts is not None and kind == "cuda" and int(index or 0) < len(facts.cuda_devices):
-        wanted = str(facts.cuda_devices[int(index or 0)].get("uuid", "")).lower().removeprefix("gpu-")
+        wanted = plain_uuid(str(facts.cuda_devices[int(index or 0)].get("uuid", "")))
 
     def read(sample: ResourceSample) -> dict[str, float]:
-        named = ((uuid.lower().removeprefix("gpu-"), values) for uuid, values in sample.gpus.items())
+        named = ((plain_uuid(uuid), values) for uuid, values in sample.gpus.items())
         return next((values for uuid, values in named if wanted and uuid == wanted), {})
 
     return read

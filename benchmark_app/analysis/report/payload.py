@@ -17,6 +17,7 @@ from benchmark_app.analysis.loading import Results, Unfinished
 from benchmark_app.analysis.metrics import METRICS
 from benchmark_app.analysis.other_files import Equivalence
 from benchmark_app.analysis.report import costs
+from benchmark_app.analysis.report.alike import merged, shape
 from benchmark_app.analysis.report.beside import Beside, embed_file, look_beside
 from benchmark_app.analysis.report.curves import CURVES, draw_curves, read_curve
 from benchmark_app.analysis.report.equivalences import describe_equivalence, in_order
@@ -134,12 +135,15 @@ def build_payload(
 
 
 def conditions_of(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    """What runs recorded of bad conditions: each sentence, and the runs that have it beside their bundle."""
-    found: dict[str, list[Row]] = {}
+    """What runs recorded of bad conditions: each sentence, and the runs that have it beside their bundle.
+
+    Sentences that differ in their numbers only are one.
+    """
+    found: dict[tuple[str, int], list[tuple[str, Row]]] = {}
     for row in rows:
         for text in _beside(row).conditions:
-            found.setdefault(text, []).append(row)
-    return found
+            found.setdefault(shape(text), []).append((text, row))
+    return {merged(text for text, _ in told): [row for _, row in told] for told in found.values()}
 
 
 def facts_of(selection: Selection) -> list[str]:
