@@ -147,7 +147,7 @@ class RobotFacts:
 
     Attributes:
         joints: In the task's canonical order.
-        links: Every link with a mass, by name.
+        links: Every link with a mass that can move, sorted by name.
         gravity: [m/s²], world frame.
         physics_dt: [s].
     """

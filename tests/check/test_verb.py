@@ -91,7 +91,17 @@ def test_a_failure_says_what_must_hold_and_the_summary_counts():
 
 
 FACTS = {
-    "joints": [{"name": "hinge", "lower": None, "upper": None, "damping": 0.1, "armature": 0.0}],
+    "joints": [
+        {
+            "name": "hinge",
+            "lower": None,
+            "upper": None,
+            "damping": 0.1,
+            "armature": 0.0,
+            "friction": 0.0,
+            "effort_limit": 1.0,
+        }
+    ],
     "links": [{"name": "rod", "mass": 1.0, "com": [0.0, 0.0, 0.5], "inertia": [0.1, 0.1, 0.001, 0.0, 0.0, 0.0]}],
     "gravity": [0.0, 0.0, -9.81],
     "physics_dt": 0.01,
@@ -101,11 +111,11 @@ FACTS = {
 @pytest.mark.parametrize(
     ("part", "change", "text"),
     [
-        ("links", {"mass": 1.01}, "mass of rod"),
-        ("links", {"com": [0.0, 0.01, 0.5]}, "com of rod"),
-        ("links", {"name": "pole"}, "different links"),
-        ("joints", {"upper": 1.0}, "upper of hinge"),
-        ("joints", {"damping": 5.7}, "damping of hinge"),
+        ("links", {"mass": 1.01}, "link rod: mass [kg] (1.0 and 1.01)"),
+        ("links", {"com": [0.0, 0.01, 0.5]}, "link rod: centre of mass y"),
+        ("links", {"name": "pole"}, "link rod: mass [kg] (1.0 and None)"),
+        ("joints", {"upper": 1.0}, "joint hinge: upper (None and 1.0)"),
+        ("joints", {"damping": 5.7}, "joint hinge: damping"),
     ],
 )
 def test_engines_that_simulate_different_robots_are_caught(part, change, text):

@@ -204,7 +204,15 @@ def test_a_worker_the_kernel_killed_for_want_of_memory_says_so(app, small_group)
     wrapper = app.folder / "python"
     wrapper.write_text(f'#!/bin/sh\necho $$ > {small_group}/cgroup.procs\nexec "{sys.executable}" "$@"\n')
     wrapper.chmod(0o755)
-    code, out, _ = ended(app.synthetic("agent.iterations=100", QUICK[1], f"worker.python={wrapper}", fault="fill@20"))
+    code, out, _ = ended(
+        app.synthetic(
+            "agent.iterations=100",
+            QUICK[1],
+            "profiling.sample_period_s=0.05",  # it does not live long
+            f"worker.python={wrapper}",
+            fault="fill@20",
+        )
+    )
     bundle = app.bundle("training")
     assert code == 1
     assert bundle.run.status == "crashed"

@@ -60,10 +60,9 @@ def robot_facts(
             )
         )
     links = []
-    for place, body in sorted(bodies.items()):
-        if body.mass > 0:
+    for name, body in sorted((scene.body_names[place], body) for place, body in bodies.items()):
+        if body.mass > 0 and name not in scene.fixed:
             xx, yy, zz, xy, xz, yz = (float(body.inertia[part]) for part in PARTS)
-            name = scene.body_names[place]
             com = vector(body.com)
             links.append(LinkFacts(name=name, mass=body.mass, com=com, inertia=(xx, yy, zz, xy, xz, yz)))
     return RobotFacts(joints=tuple(joints), links=tuple(links), gravity=vector(gravity), physics_dt=spec.physics_dt)

@@ -25,6 +25,7 @@ class NewtonScene:
         dof_names: Name of each column of `joint_qd`, those of a free joint aside.
         links: Body in a world of each of the task's links.
         body_names: Name of each body of a world.
+        fixed: Names of the bodies that no joint lets move.
     """
 
     model: Any
@@ -33,6 +34,7 @@ class NewtonScene:
     dof_names: dict[int, str]
     links: list[int]
     body_names: list[str]
+    fixed: frozenset[str]
 
 
 def build_scene(spec: SceneSpec, device: str, register: Callable[[Any], None]) -> NewtonScene:
@@ -76,7 +78,16 @@ def build_scene(spec: SceneSpec, device: str, register: Callable[[Any], None]) -
         dof_names={dof: name for name, dof in dof_of.items()},
         links=[bodies.index(name) for name in spec.links],
         body_names=bodies,
+        fixed=_fixed(file),
     )
+
+
+def _fixed(robot: Any) -> frozenset[str]:
+    fixed = {robot.worldbody.name}
+    for body in robot.bodies:  # parents come first
+        if not body.joints and (body.parent is None or body.parent.name in fixed):
+            fixed.add(body.name)
+    return frozenset(fixed)
 
 
 def _dofs_by_joint_label(spec: SceneSpec, robot: Any) -> dict[str, list[str]]:
