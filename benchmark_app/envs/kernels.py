@@ -35,23 +35,32 @@ def judge_step(  # type: ignore[no-untyped-def]
     """
     row = wp.tid()
     num_envs = steps.shape[0]
-    steps[row] = steps[row] + wp.int64(1)
-    returns[row] = returns[row] + reward[row]
-    if steps[row] == wp.int64(1) or reward[row] > largest[row]:
-        largest[row] = reward[row]
+    # Each value is read once: the compiler may not assume that what is written leaves the rest as it was.
+    count = steps[row] + wp.int64(1)
+    paid = reward[row]
+    sum_paid = returns[row] + paid
+    most = largest[row]
+    if count == wp.int64(1) or paid > most:
+        most = paid
+    ended = terminated[row]
+    late = count >= max_steps and not ended
+    over = ended or late
+    steps[row] = count
+    returns[row] = sum_paid
+    largest[row] = most
+    truncated[row] = late
+    finished[row] = over
+    report[row] = wp.where(over, 1.0, 0.0)
     for i in range(terms.shape[1]):
-        term_sums[row, i] = term_sums[row, i] + terms[row, i]
-    truncated[row] = steps[row] >= max_steps and not terminated[row]
-    finished[row] = terminated[row] or truncated[row]
-    report[row] = 0.0
-    if finished[row]:
-        report[row] = 1.0
-        tally[0, row] = wp.float64(steps[row])
-        tally[1, row] = wp.float64(returns[row])
+        sum_term = term_sums[row, i] + terms[row, i]
+        term_sums[row, i] = sum_term
+        if over:
+            tally[4 + i, row] = wp.float64(sum_term)
+    if over:
+        tally[0, row] = wp.float64(count)
+        tally[1, row] = wp.float64(sum_paid)
         tally[2, row] = wp.float64(episode[row])
-        tally[3, row] = wp.float64(largest[row])
-        for i in range(terms.shape[1]):
-            tally[4 + i, row] = wp.float64(term_sums[row, i])
+        tally[3, row] = wp.float64(most)
     verdict = wp.float32(0.0)
     for i in range(row, judged.shape[0], num_envs):  # type: ignore[arg-type]
         verdict += 0.0 * judged[i]  # a finite number adds 0, any other makes it NaN for good
