@@ -153,7 +153,7 @@ def test_facts_are_what_mujoco_compiles_the_file_to(engine):
         found = (joint.damping, joint.armature, joint.friction)
         true = [values[at.dofadr[0]] for values in (model.dof_damping, model.dof_armature, model.dof_frictionloss)]
         assert found == pytest.approx(true, abs=1e-6)
-    assert [link.name for link in facts.links] == ["trunk", "thigh", "foot", "toe-cap"]
+    assert [link.name for link in facts.links] == ["foot", "thigh", "toe-cap", "trunk"]
     for link in facts.links:
         body, axes = model.body(link.name), np.zeros(9)
         mujoco.mju_quat2Mat(axes, body.iquat)
