@@ -322,6 +322,7 @@ def test_a_good_set_of_runs_has_no_warning(tmp_path: Path) -> None:
     [
         ({"status": "crashed"}, "1 of 4 runs did not complete"),
         ({"extra": {"perturbed": "cprofile"}}, "1 of 4 runs was slowed down by what watched them"),
+        ({"extra": {"smoke": True}}, "1 of 4 runs was made to see that things work"),
         ({"extra": {"kernel_cache": "cold"}}, "1 of 4 runs compiled their kernels first"),
         ({"extra": {"equal_terms": False}}, "1 of 4 runs was not on equal terms with the other libraries"),
         ({"extra": {"resumed_iterations": 10}}, "1 of 4 runs continued from a checkpoint"),

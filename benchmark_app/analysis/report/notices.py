@@ -66,6 +66,12 @@ def _by_run(rows: Sequence[Row]) -> Iterable[Notice]:
         ),
         (
             "warn",
+            lambda row: _extra(row, "smoke"),
+            "made to see that things work",
+            "Smoke runs are cut short on purpose: what they learned and scored says nothing about a library.",
+        ),
+        (
+            "warn",
             _starved,
             f"got less than {BUSY_BELOW:.0f} % of a core",
             "A worker on the CPU computes all the time. Something else used the machine, or it waited for the disk: "
