@@ -55,9 +55,12 @@ def matrix(arguments: list[str]) -> int:
         reasons = dict.fromkeys(member.reason for member in plan.members)
         return refuse(f"no combination is valid: {'; '.join(reasons)}")
     print(FORMATS[args.format](jobs, record), end="")
+    left_out: dict[str, list[str]] = {}
     for member in plan.members:
         if member.case is None:
-            print(f"left out: {' '.join(member.overrides)}: {member.reason}", file=sys.stderr)
+            left_out.setdefault(member.reason, []).append(" ".join(member.overrides))
+    for reason, (first, *others) in left_out.items():
+        print(f"left out: {first}{f' and {len(others)} more' if others else ''}: {reason}", file=sys.stderr)
     return 0
 
 

@@ -114,7 +114,7 @@ class DistributedCfg:
 
 
 def _least(warmup: int | str) -> int:
-    return 0 if warmup == AUTO else int(warmup)
+    return warmup if isinstance(warmup, int) else 0
 
 
 def _warmup_problems(key: str, value: int | str) -> list[str]:

@@ -104,6 +104,7 @@ REFUSED = [
     (["workflow=training", "checkpoint=/dev/null"], r"checkpoint=/dev/null: is no regular file"),
     (["workflow=runtime", "checkpoint=/no/such"], r"checkpoint=/no/such: workflow=runtime takes none; set workflow="),
     (["workflow.steps=[play,training]"], r"workflow.steps=.*: must be some of"),
+    (["training.warmup_iterations=later"], r"training.warmup_iterations=later: must be a whole number from 0 to"),
     (["training.warmup_iterations=150"], r"training.warmup_iterations=150: must be below agent.iterations=150"),
     (["worker.python=/no/such"], r"worker.python=/no/such: no such program"),
     (["run.root=/proc/x"], r"hydra.run.dir=/proc/x/.*: cannot be written"),
