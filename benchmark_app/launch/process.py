@@ -17,6 +17,7 @@ from pathlib import Path
 
 import benchmark_app
 from benchmark_app.parent_link import STOP
+from benchmark_app.profiling.host.process_tree import look_at
 from benchmark_app.settings import Settings
 
 from .signals import WATCHED
@@ -79,8 +80,7 @@ class WorkerProcess:
         self.last_words = ""
         self.cpu_s: float | None = None
         self.ram_peak_gb: float | None = None
-        # A child inherits the high-water mark of the process it was spawned from.
-        self._inherited_peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        self._inherited_peak = _own_peak()
         self._socket, theirs = socket.socketpair()
         debug = settings.worker.debug
         python = settings.worker.python or sys.executable
@@ -170,7 +170,7 @@ class WorkerProcess:
             _, status, usage = os.wait4(self.pid, 0)
             self._process.returncode = os.waitstatus_to_exitcode(status)
             self.cpu_s = usage.ru_utime + usage.ru_stime
-            if usage.ru_maxrss > self._inherited_peak:
+            if usage.ru_maxrss * _MAXRSS_UNIT > self._inherited_peak:
                 self.ram_peak_gb = usage.ru_maxrss * _MAXRSS_UNIT / 2**30
         code: int = self._process.returncode
         with contextlib.suppress(OSError):
@@ -179,3 +179,15 @@ class WorkerProcess:
                 self.last_words += data.decode(errors="replace")
         self._socket.close()
         return code
+
+
+def _own_peak() -> int:
+    """Most resident memory [bytes] that a child has in its account before it has done anything.
+
+    The kernel gives a child the mark of the memory it was spawned from. That is not our own account's, in which our
+    parent's may stand, however large it is.
+    """
+    seen = look_at(os.getpid())
+    if seen is not None and seen.high_water is not None:
+        return seen.high_water
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MAXRSS_UNIT
