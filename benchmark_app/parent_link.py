@@ -31,7 +31,7 @@ class ParentLink:
         self.stop_requested = False
         self._socket = socket.socket(fileno=fd)
         self._socket.set_inheritable(False)
-        _die_with_parent()
+        die_with_parent()
         threading.Thread(target=self._watch, name="parent-link", daemon=True).start()
 
     def _watch(self) -> None:
@@ -51,7 +51,7 @@ class ParentLink:
         self._socket.sendall(text.encode(errors="replace")[:4000])
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """Have the kernel end this process with its parent, even while native code holds the interpreter lock."""
     if sys.platform == "linux":
         pr_set_pdeathsig = 1

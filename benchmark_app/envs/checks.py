@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
@@ -64,15 +64,18 @@ def find_suspects(tensors: Mapping[str, torch.Tensor]) -> dict[str, list[int]]:
     return {name: bad for name, tensor in tensors.items() if (bad := bad_rows(tensor))}
 
 
-def step_error(suspects: Mapping[str, list[int]], unsound: str) -> ValueError | RuntimeError:
+def step_error(
+    suspects: Mapping[str, list[int]], unsound: str, named: Callable[[list[int]], str] = name_rows
+) -> ValueError | RuntimeError:
     """The error of a failing step. The first suspect is blamed, so give the cause before its consequences.
 
     Args:
         suspects: Bad rows by tensor.
         unsound: What is wrong with the engine; empty when nothing is.
+        named: Words for rows.
     """
     for name, rows in suspects.items():
-        return ValueError(f"{name} not finite in {name_rows(rows)}" + (f"; {unsound}" if unsound else ""))
+        return ValueError(f"{name} not finite in {named(rows)}" + (f"; {unsound}" if unsound else ""))
     return RuntimeError(unsound)
 
 

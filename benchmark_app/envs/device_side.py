@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 import warp as wp
 
-from benchmark_app.physics.base import SimBackend
+from benchmark_app.physics.base import SimBackend, name_rows
 
 from .cfg import EnvCfg
 from .checks import HostReport, require_tensor
-from .episodes import TALLY
 from .frozen import FrozenRows
 from .kernels import begin_episodes, judge_first, judge_step
+from .numbering import TALLY
 from .state import TorchEnvState
 from .task import TaskHooks
 from .training_state import export_tensors, import_tensors
@@ -40,6 +40,7 @@ class DeviceSide(TaskHooks):
         self._cfg = cfg
         self._backend = backend
         self._num_envs = backend.num_envs
+        self._first_row, self._total_rows = 0, backend.num_envs  # `number_rows`
         self._device = backend.device
         self._on_cpu = backend.device.type == "cpu"
         self._freezing = False  # rows may be frozen, which takes another body than when all of them move
@@ -101,6 +102,34 @@ class DeviceSide(TaskHooks):
     def num_envs(self) -> int:
         """Rows N."""
         return self._num_envs
+
+    def number_rows(self, first: int, total: int) -> None:
+        """Be a part of more rows, the others of which are other environments: episodes are then dealt to all of them.
+
+        Call it before the first episodes begin. Error messages and the engine's faults name rows by these numbers.
+
+        Args:
+            first: Number of the first row here.
+            total: Rows in all.
+
+        Raises:
+            ValueError: These rows are not among so many.
+        """
+        if not 0 <= first <= total - self._num_envs:
+            raise ValueError(f"first={first}, total={total}: {self._num_envs} rows from there on are not among them")
+        self._first_row, self._total_rows = first, total
+        self._backend.first_row = first
+        self._runners.clear()  # the number of rows is part of what is recorded
+        self._number_episodes()
+
+    def _number_episodes(self) -> None:
+        """Let the next episode of every row be its first."""
+        first = self._first_row - self._total_rows
+        torch.arange(first, first + self._num_envs, out=self._episode)
+
+    def _named(self, rows: list[int]) -> str:
+        """Rows as a message names them."""
+        return name_rows([self._first_row + row for row in rows])
 
     def launch(self, kernel: Any, dim: int, *args: torch.Tensor | float | bool) -> None:
         """Launch a Warp kernel of `dim` threads; torch tensors among its arguments are passed by reference."""
@@ -224,6 +253,7 @@ class DeviceSide(TaskHooks):
             self._num_envs,
             self._rows,
             self._seed,
+            self._total_rows,
             self._episode,
             self._steps,
             self._returns,

@@ -1,26 +1,14 @@
-"""Finished episodes, and the seeds of those to come."""
+"""Finished episodes."""
 
 from __future__ import annotations
 
-import hashlib
 from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-TALLY = ("length", "return", "number", "largest reward")
-"""What is recorded of every episode, whatever the task, in this order."""
-
-
-def stream_seed(stream: str, seed: int) -> int:
-    """A 31-bit seed for one stream of random numbers, so that streams with the same user's seed have nothing in common.
-
-    Args:
-        stream: Name of the stream.
-        seed: The user's seed, any integer.
-    """
-    return int.from_bytes(hashlib.blake2s(f"{stream}:{seed}".encode()).digest()[:4], "little") >> 1
+from .numbering import TALLY
 
 
 @dataclass(frozen=True)
@@ -145,27 +133,3 @@ class EpisodeLog:
             measured = np.concatenate([nothing, *(chunk[2].numpy() for chunk in chunks)], 1)
             succeeded = np.concatenate([flag.numpy() for flag in flags]) if flags else None
         return Episodes(tally, measured, self._terms, self._metrics, succeeded, rows, dropped)
-
-
-class Deal:
-    """A fixed number of episodes, dealt to rows: row r plays r, r+N, r+2N, … as long as they are below the number.
-
-    Args:
-        num_envs: Rows N.
-        count: Episodes, numbered from 0.
-    """
-
-    def __init__(self, num_envs: int, count: int) -> None:
-        # Not yet begun, by row; below 0 once a row has begun one that is not among them.
-        self._left = np.maximum(0, -((np.arange(num_envs) - count) // num_envs))
-
-    def begin(self, rows: np.ndarray) -> np.ndarray:
-        """Begin the next episode in `rows` `[K]`; return those of them that had none left."""
-        self._left[rows] -= 1
-        beyond: np.ndarray = rows[self._left[rows] < 0]
-        return beyond
-
-    def has_more(self, rows: np.ndarray) -> np.ndarray:
-        """Whether each of `rows` has an episode that has not begun: bool `[K]`."""
-        more: np.ndarray = self._left[rows] > 0
-        return more

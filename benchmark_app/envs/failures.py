@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, NoReturn, cast
 
 import numpy as np
 
-from benchmark_app.physics.base import SimBackend, name_rows
+from benchmark_app.physics.base import SimBackend
 
 from .cfg import EnvCfg
 from .checks import find_suspects, step_error
 from .device_side import DeviceSide
-from .episodes import Deal
+from .numbering import Deal
 from .state import TorchEnvState
 
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ class Failures(DeviceSide):
         if self._failed:
             self._refuse_after_failure()
         raise RuntimeError(
-            f"{name_rows(self._waiting.tolist())} ended while autoreset was off and must be reset before the next step"
+            f"{self._named(self._waiting.tolist())} ended while autoreset was off and must be reset before the next "
+            "step"
         )
 
     def _refuse_after_failure(self) -> NoReturn:
@@ -65,13 +66,13 @@ class Failures(DeviceSide):
         self._report[self._num_envs :].zero_()
         if restart_failed:
             rows = self._just_reset.tolist()
-            error = ValueError(f"an observation was not finite after the reset of {name_rows(rows)}")
+            error = ValueError(f"an observation was not finite after the reset of {self._named(rows)}")
             self._fail(error, {"observations after a reset": rows})
         unsound = self._backend.describe_fault() if float(self._backend.fault) != 0.0 else ""
         tensors = {"actions": self._actions, "control": self.control}
         tensors |= {f"observation '{name}'": obs for name, obs in self._work.obs.items()}
         suspects = find_suspects(tensors | {"reward": self._work.reward})
-        self._fail(step_error(suspects, unsound), suspects)
+        self._fail(step_error(suspects, unsound, self._named), suspects)
 
     def _fail(self, error: Exception, suspects: dict[str, list[int]]) -> NoReturn:
         """Raise, once the guard has written down what led to it."""

@@ -74,20 +74,24 @@ def judge_step(  # type: ignore[no-untyped-def]
 def begin_episodes(  # type: ignore[no-untyped-def]
     rows: wp.array[wp.bool],
     seed: wp.array[wp.int32],
+    stride: wp.int32,
     episode: wp.array[wp.int32],
     steps: wp.array[wp.int64],
     returns: wp.array[wp.float32],
     term_sums: wp.array2d[wp.float32],
     uniform: wp.array2d[wp.float32],
 ):
-    """Number the next episode of the masked rows, and draw its random numbers from the seed and that number alone."""
+    """Number the next episode of the masked rows, and draw its random numbers from the seed and that number alone.
+
+    `stride` is the number of rows that episodes are dealt to.
+    """
     row = wp.tid()
     if rows[row]:
         steps[row] = wp.int64(0)
         returns[row] = 0.0
         for i in range(term_sums.shape[1]):
             term_sums[row, i] = 0.0
-        episode[row] = episode[row] + steps.shape[0]
+        episode[row] = episode[row] + stride
         generator = wp.rand_init(seed[0], episode[row])
         for i in range(uniform.shape[1]):
             uniform[row, i] = wp.randf(generator)

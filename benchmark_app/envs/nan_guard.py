@@ -93,6 +93,24 @@ class NanGuard:
             self._places = torch.zeros(self._history, n, 2, dtype=torch.int64, device=env.device)
             self._numbers = torch.zeros(self._history, n, sum(self._widths.values()), device=env.device)
 
+    def settings(self) -> dict[str, Any]:
+        """What a guard like this one is made with elsewhere, as plain data; see `adopt`."""
+        return {
+            "directory": str(self._directory),
+            "history": self._history,
+            "max_rows": self._max_rows,
+            "physics": self._physics,
+            "physics_settings": self._physics_settings,
+        }
+
+    def adopt(self, path: str) -> None:
+        """Take over the dump that a guard like this one has written elsewhere; a later one is nothing new."""
+        if self._spent:
+            return
+        self._spent, self.path = True, Path(path)
+        if self._on_dump is not None:
+            self._on_dump(self.path)
+
     def clear(self) -> None:
         """Forget the steps remembered so far, in place: what an engine ran only to record it is no step."""
         self._count.zero_()
@@ -170,6 +188,7 @@ class NanGuard:
             "reason": reason,
             "suspects": suspects,
             "rows": rows,
+            "first_row": env._first_row,  # of the environments in other processes, if these are not all rows
             "num_envs": env.num_envs,
             "device": str(env.device),
             "seed": int(env._seed),

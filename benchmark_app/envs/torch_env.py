@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from benchmark_app.physics.base import SimBackend, name_rows
+from benchmark_app.physics.base import SimBackend
 
 from .cfg import EnvCfg
 from .checks import checked_rows, find_suspects, require_tensor
-from .episodes import Deal, EpisodeLog, Episodes, stream_seed
+from .episodes import EpisodeLog, Episodes
 from .failures import NO_ROWS, Failures
+from .numbering import Deal, stream_seed
 from .playback import Playback
 from .receipts import ReceiptCheck
 from .state import TorchEnvState
@@ -248,9 +249,9 @@ class TorchEnv(Failures, Playback):
         self._seed_stream("evaluation", seed, count)
 
     def _seed_stream(self, stream: str, seed: int, count: int | None = None) -> None:
-        self._deal = None if count is None else Deal(self._num_envs, count)
+        self._deal = None if count is None else Deal(self._num_envs, count, self._first_row, self._total_rows)
         self._seed.fill_(stream_seed(stream, seed))
-        torch.arange(-self._num_envs, 0, out=self._episode)
+        self._number_episodes()
 
     def drain_episodes(self) -> Episodes:
         """Episodes finished since the last call, in order. One host read; call it once per iteration."""
@@ -431,7 +432,7 @@ class TorchEnv(Failures, Playback):
         suspects = find_suspects({f"observation '{name}'": obs for name, obs in state.obs.items()})
         for name, bad in suspects.items():
             self._report.zero_()
-            self._fail(ValueError(f"{name} not finite in {name_rows(bad)} after a reset"), suspects)
+            self._fail(ValueError(f"{name} not finite in {self._named(bad)} after a reset"), suspects)
         self._state = state
         return state
 

@@ -86,6 +86,7 @@ class SimBackend(ABC):
         link_pose: Poses of the scene's links `[N, L, 7]`, likewise.
         link_vel: Their velocities `[N, L, 6]`, likewise.
         capabilities: What this engine can do.
+        first_row: Number of the first row, where the rows are a part of more; messages name rows by these numbers.
     """
 
     num_envs: int
@@ -99,6 +100,7 @@ class SimBackend(ABC):
     link_pose: torch.Tensor
     link_vel: torch.Tensor
     capabilities: BackendCapabilities
+    first_row: int = 0
 
     @property
     def robot_state(self) -> dict[str, torch.Tensor]:

@@ -1,5 +1,7 @@
 """The program of a worker process: `python -P worker/__main__.py SPEC FD SPAWNED_AT`.
 
+`… environments FD` instead is one that holds environments for another.
+
 It is started as a file, so that a worker in another interpreter runs exactly this package, and nothing that happens to
 be importable in the folder the user is in.
 """
@@ -31,15 +33,20 @@ def _import_this_package() -> None:
 
 if __name__ == "__main__":
     _import_this_package()
-    spec, fd, spawned_at = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
-    if json.loads(spec.read_text(encoding="utf-8"))["workflow"] == "preflight":
-        from benchmark_app.worker import preflight
+    if sys.argv[1] == "environments":
+        from benchmark_app.execution.process import host_main
 
-        status = preflight.main(spec, fd)
+        status = host_main.main(int(sys.argv[2]))
     else:
-        from benchmark_app.worker import main
+        spec, fd, spawned_at = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+        if json.loads(spec.read_text(encoding="utf-8"))["workflow"] == "preflight":
+            from benchmark_app.worker import preflight
 
-        status = main.main(spec, fd, spawned_at)
+            status = preflight.main(spec, fd)
+        else:
+            from benchmark_app.worker import main
+
+            status = main.main(spec, fd, spawned_at)
     sys.stdout.flush()
     sys.stderr.flush()
     # Everything is on disk; taking the interpreter down object by object would only cost seconds.

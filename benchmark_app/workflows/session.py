@@ -91,7 +91,7 @@ class Session:
     @property
     def seed(self) -> int:
         """Seed of this process: the run's, of another rank one of its own, so that no two play the same episodes."""
-        from benchmark_app.envs.episodes import stream_seed
+        from benchmark_app.envs.numbering import stream_seed
 
         seed = self.settings.seed
         return stream_seed(f"rank {self.rank}", seed) if self.rank else seed

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from benchmark_app.envs.episodes import EpisodeLog, stream_seed
+from benchmark_app.envs.episodes import EpisodeLog
+from benchmark_app.envs.numbering import stream_seed
 
 from .doubles import GliderEnv, started
 

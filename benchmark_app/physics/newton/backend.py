@@ -249,7 +249,7 @@ class NewtonBackend(SimBackend):
     def describe_fault(self) -> str:
         """What failed, in which rows, and the settings that help. Reads the device."""
         bits = self._row_faults.numpy() & self._fatal
-        return describe(self.engine, bits, self.fault_bits, self._spec, self.convergence_settings)
+        return describe(self.engine, bits, self.fault_bits, self._spec, self.convergence_settings, self.first_row)
 
     def warning_counts(self) -> dict[str, int]:
         """Rows in which the solver reported each warning; see `SimBackend.warning_counts`."""

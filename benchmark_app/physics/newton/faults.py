@@ -28,7 +28,12 @@ class FaultBit(NamedTuple):
 
 
 def describe(
-    engine: str, bits: np.ndarray, known: Mapping[int, FaultBit], spec: SceneSpec, convergence_settings: Sequence[str]
+    engine: str,
+    bits: np.ndarray,
+    known: Mapping[int, FaultBit],
+    spec: SceneSpec,
+    convergence_settings: Sequence[str],
+    first_row: int = 0,
 ) -> str:
     """What failed, in which rows, and the settings that help.
 
@@ -38,8 +43,9 @@ def describe(
         known: What the solver's own bits mean.
         spec: The scene, for its capacities.
         convergence_settings: The engine's settings that decide when its solver stops.
+        first_row: Number of the first row.
     """
-    rows = bits.nonzero()[0].tolist()
+    rows = (bits.nonzero()[0] + first_row).tolist()
     if not rows:
         return f"{engine} is sound"
     found = int(np.bitwise_or.reduce(bits))

@@ -169,7 +169,7 @@ class PhysxBackend(SimBackend):
     def describe_fault(self) -> str:
         """What is not finite, in which rows. Reads the device."""
         bits = self._row_faults.cpu()
-        rows = bits.nonzero().flatten().tolist()
+        rows = (bits.nonzero().flatten() + self.first_row).tolist()
         if not rows:
             return f"{self._engine} is sound"
         states = {"joint state": kernels.NONFINITE_JOINTS, "link state": kernels.NONFINITE_FRAMES}

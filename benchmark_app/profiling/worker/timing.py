@@ -61,6 +61,11 @@ class SimulationShare:
         self._seconds += self._now() - begin
         self._calls += 1
 
+    def add(self, seconds: float, calls: int) -> None:
+        """Add what was timed elsewhere."""
+        self._seconds += seconds
+        self._calls += calls
+
     def take(self) -> tuple[float, int]:
         """Seconds in the engine, and its calls, since this was last asked."""
         taken = self._seconds, self._calls

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from benchmark_app.envs.episodes import stream_seed
+from benchmark_app.envs.numbering import stream_seed
 from benchmark_app.journal.events import EngineFacts, Finished, LoopStarted
 from benchmark_app.physics.availability import distributions, version
 from benchmark_app.profiling.host.interpreter import this_interpreter

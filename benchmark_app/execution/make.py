@@ -1,0 +1,72 @@
+"""From settings to environments, wherever they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from benchmark_app.envs.cfg import EnvCfg
+
+from .cfg import LOCAL, PROCESS, ExecutionCfg
+from .hosting import is_gymnasium, make_host
+
+if TYPE_CHECKING:
+    from benchmark_app.envs.torch_env import TorchEnv
+
+
+def make_execution_env(
+    cfg: EnvCfg,
+    physics: str,
+    num_envs: int,
+    device: str = "cpu",
+    physics_settings: dict[str, Any] | None = None,
+    execution: ExecutionCfg | None = None,
+    *,
+    threads: int = 1,
+    log_of: Callable[[int], Path] | None = None,
+) -> TorchEnv:
+    """Build a task's environment where the settings say.
+
+    Args:
+        cfg: Task settings.
+        physics: Engine name; a task of Gymnasium's environments does not look at it.
+        num_envs: Rows.
+        device: Torch device: cpu, cuda or cuda:N.
+        physics_settings: The engine's own settings.
+        execution: Where; None: in this process.
+        threads: CPU threads of every other process.
+        log_of: Files for the output of other processes, by their number.
+
+    Returns:
+        A `TorchEnv`, or a `RemoteEnv`, which offers what libraries, workflows and checks use of one.
+
+    Raises:
+        ValueError: A setting cannot work; see `envs.make.make_env`.
+        LinkError: A process that was to hold environments died, or took too long.
+    """
+    execution = execution or ExecutionCfg()
+    gymnasium = is_gymnasium(cfg.module)
+    if execution.name == LOCAL and not gymnasium:
+        from benchmark_app.envs.make import make_env
+
+        return make_env(cfg, physics, num_envs, device, physics_settings)
+    from .remote_env import RemoteEnv
+
+    environments: dict[str, Any] = {
+        "task": asdict(cfg),
+        "physics": physics,
+        "physics_settings": physics_settings,
+        "device": device,
+        "threads": threads,
+    }
+    if execution.name == LOCAL:
+        from .link import DirectLink
+
+        return cast("TorchEnv", RemoteEnv(cfg, [DirectLink(make_host(**environments, rows=num_envs))], device=device))
+    if execution.name == PROCESS:
+        from .process.start import start
+
+        return cast("TorchEnv", RemoteEnv(cfg, start(environments, num_envs, execution, log_of), device=device))
+    raise NotImplementedError("execution=served")

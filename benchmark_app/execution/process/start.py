@@ -1,0 +1,65 @@
+"""Starting the processes that a run's rows are split over."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmark_app.execution.cfg import ExecutionCfg
+from benchmark_app.execution.description import split
+
+from .link import ProcessLink
+
+LogOf = Callable[[int], Path]
+"""The file for the output of a process, by its number."""
+
+
+def free_cores() -> list[int]:
+    """Cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+def start(
+    environments: Mapping[str, Any], num_envs: int, execution: ExecutionCfg, log_of: LogOf | None = None
+) -> list[ProcessLink]:
+    """Start the processes, each with its share of the rows, and wait until all have built their environments.
+
+    Args:
+        environments: Keyword arguments of `hosting.make_host`, but for the rows.
+        num_envs: Rows in all.
+        execution: How many processes, and how.
+        log_of: Files for their output.
+
+    Raises:
+        ValueError: There are fewer rows than processes.
+        LinkError: A process died, or took too long; the others are ended.
+        Exception: What building an environment raised.
+    """
+    cores = free_cores()
+    shares = split(num_envs, execution.num_workers or min(len(cores), num_envs))
+    # Two that were kept to one core would wait for each other while another core is idle.
+    pinned = execution.pin and hasattr(os, "sched_setaffinity") and len(cores) >= len(shares)
+    links: list[ProcessLink] = []
+    try:
+        for number, share in enumerate(shares):
+            links.append(
+                ProcessLink(
+                    {**environments, "rows": len(share), "first_row": share.start, "total_rows": num_envs},
+                    where=f"environment process {number} (rows {share.start} to {share.stop - 1})",
+                    python=execution.python,
+                    cores=(cores[number],) if pinned else (),
+                    log=None if log_of is None else log_of(number),
+                    timeout_s=execution.timeout_s,
+                )
+            )
+        for link in links:
+            link.opened(execution.start_timeout_s)
+    except BaseException:
+        for link in links:
+            link.close()
+        raise
+    return links
