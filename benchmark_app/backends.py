@@ -14,9 +14,11 @@ from typing import Any
 
 from benchmark_app.physics import availability
 from benchmark_app.physics.catalogue import ENGINES
+from benchmark_app.profiling.host import gpu
 from benchmark_app.profiling.host.interpreter import Interpreter, other_interpreter, this_interpreter
 from benchmark_app.refusal import refuse
-from benchmark_app.rendering.catalogue import RENDERERS
+from benchmark_app.rendering import availability as renderers
+from benchmark_app.rendering.catalogue import NO_RENDERER, NONE, RENDERERS
 
 WIDTH = 80
 
@@ -34,14 +36,15 @@ def backends(arguments: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--python", metavar="PATH", help="ask another interpreter, as worker.python=PATH would run in")
     args = parser.parse_args(arguments)
-    wanted = sorted({distribution for name in ENGINES for distribution in availability.distributions(name)})
+    needed = [*map(availability.distributions, ENGINES), *map(renderers.distributions, RENDERERS)]
+    wanted = sorted({distribution for distributions in needed for distribution in distributions})
     try:
         found = this_interpreter(wanted) if args.python is None else other_interpreter(args.python, wanted)
     except (OSError, subprocess.SubprocessError) as error:
         return refuse(f"--python {args.python}: cannot be asked what it has installed ({error})")
     described = {
         "physics": [_engine(name, found, args.python) for name in ENGINES],
-        "rendering": [_renderer(name) for name in RENDERERS],
+        "rendering": [_no_renderer(), *(_renderer(name, found, args.python) for name in RENDERERS)],
     }
     print(json.dumps(described, indent=2) if args.json else "\n".join(_page(described)))
     return 0
@@ -66,9 +69,33 @@ def _engine(name: str, found: Interpreter, python: str | None) -> dict[str, Any]
     }
 
 
-def _renderer(name: str) -> dict[str, Any]:
+def _no_renderer() -> dict[str, Any]:
+    nothing: dict[str, Any] = {
+        "version": None,
+        "devices": [],
+        "made_for": [],
+        "engines": [],
+        "needs_usd": False,
+        "licence": "",
+    }
+    return {"name": NONE, "title": NO_RENDERER, "available": True, "missing": "", **nothing}
+
+
+def _renderer(name: str, found: Interpreter, python: str | None) -> dict[str, Any]:
     renderer = RENDERERS[name]
-    return {"name": name, "title": renderer.title, "available": not renderer.missing, "missing": renderer.missing}
+    missing = renderers.missing(name, found, python)
+    return {
+        "name": name,
+        "title": renderer.title,
+        "available": not missing,
+        "missing": missing,
+        "version": renderers.version(name, found),
+        "devices": [] if missing else [device for device in renderer.devices if device == "cpu" or gpu.devices()],
+        "made_for": list(renderer.devices),
+        "engines": list(renderer.engines),
+        "needs_usd": renderer.needs_usd,
+        "licence": renderer.licence,
+    }
 
 
 def _page(described: dict[str, list[dict[str, Any]]]) -> list[str]:
@@ -77,8 +104,8 @@ def _page(described: dict[str, list[dict[str, Any]]]) -> list[str]:
         lines += [*_engine_lines(engine), ""]
     lines += ["Renderers (rendering=NAME)", ""]
     for renderer in described["rendering"]:
-        lines += [_head(renderer), *_wrapped("", renderer["missing"])]
-    return lines
+        lines += [*_renderer_lines(renderer), ""]
+    return lines[:-1]
 
 
 def _head(backend: dict[str, Any]) -> str:
@@ -104,6 +131,19 @@ def _engine_lines(engine: dict[str, Any]) -> list[str]:
         *_wrapped("cannot", ", ".join(lacks)),
         *_wrapped("needs", "a USD file of the robot" if engine["needs_usd"] else ""),
         *_wrapped("warns of", ", ".join(engine["warnings"])),
+    ]
+
+
+def _renderer_lines(renderer: dict[str, Any]) -> list[str]:
+    return [
+        _head(renderer),
+        *_wrapped("missing", renderer["missing"]),
+        *_wrapped("version", renderer["version"] or ""),
+        *_wrapped("devices", ", ".join(renderer["devices"])),
+        *_wrapped("made for", "" if renderer["available"] else ", ".join(renderer["made_for"])),
+        *_wrapped("draws", "" if not renderer["engines"] else f"physics={', '.join(renderer['engines'])} only"),
+        *_wrapped("licence", renderer["licence"]),
+        *_wrapped("needs", "a USD file of the robot" if renderer["needs_usd"] else ""),
     ]
 
 

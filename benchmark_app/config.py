@@ -11,7 +11,6 @@ import math
 import os
 import re
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,13 +22,14 @@ from benchmark_app.checkpoint_card import CardError, iterations_left, mismatches
 from benchmark_app.frameworks.agent import AGENTS, Agent
 from benchmark_app.frameworks.mapping import native_problems
 from benchmark_app.frameworks.registry import load_translation
+from benchmark_app.installation import installation_problems
 from benchmark_app.physics import availability
 from benchmark_app.physics.catalogue import ENGINES, made_for_others
 from benchmark_app.physics.cfg import EngineCfg
 from benchmark_app.profiling import tools
-from benchmark_app.profiling.host.interpreter import other_interpreter, this_interpreter
 from benchmark_app.rank_settings import MOST_RANKS, library_rank_problems, rank_problems
 from benchmark_app.refusal import unknown_key
+from benchmark_app.rendering.catalogue import undrawable
 from benchmark_app.settings import (
     AUTO,
     GROUPS,
@@ -45,7 +45,7 @@ from benchmark_app.startup_settings import startup_problems
 MOST = 10**9
 # The groups with rules of their own, beyond the types of their settings.
 _WITH_RULES = (
-    *("workflow", "physics", "reference_physics", "profiling", "numerics", "task", "equivalence", "run"),
+    *("workflow", "physics", "reference_physics", "rendering", "profiling", "numerics", "task", "equivalence", "run"),
     *("training", "play", "runtime"),
 )
 ACTION_SETS = 3  # of the workflow equivalence; each row is driven with one
@@ -115,7 +115,7 @@ def check(composed: DictConfig, presets: list[str]) -> Settings:
         raise SettingError(problem)
     for problem in _unsupported(settings):
         raise UnsupportedError(problem)
-    for problem in _installation_problems(settings):
+    for problem in installation_problems(settings):
         raise NotInstalledError(problem)
     return settings
 
@@ -297,7 +297,8 @@ def _unsupported(s: Settings) -> list[str]:
         problems = [availability.device_problem(engine.name, s.device)]
         if (declared := s.task.declaration) is not None:
             problems.append(made_for_others(engine.name, s.task.name, declared.engines))
-        found += [problem.replace("physics=", f"{group}=", 1) for problem in problems if problem]
+        problems = [problem.replace("physics=", f"{group}=", 1) for problem in problems]
+        found += [problem for problem in (*problems, undrawable(s.rendering.name, engine.name, s.device)) if problem]
     return found + (_framework_problems(s) if _learns(s) else [])
 
 
@@ -393,38 +394,3 @@ def _equivalence_problems(s: Settings) -> list[str]:
     if probe.reference_python is not None and shutil.which(probe.reference_python) is None:
         return [f"equivalence.reference_python={probe.reference_python}: no such program; give a Python interpreter"]
     return []
-
-
-def _installation_problems(s: Settings) -> list[str]:
-    """What is not installed in the interpreters of the workers, which are asked without importing anything."""
-    found = _not_installed(s)
-    if s.reference_physics is None:
-        return found
-    python = "equivalence.reference_python" if s.equivalence.reference_python else "worker.python"
-    theirs = _not_installed(s.for_reference())
-    return found + [
-        problem.replace("worker.python", python).replace("physics=", "reference_physics=", 1) for problem in theirs
-    ]
-
-
-def _not_installed(s: Settings) -> list[str]:
-    if s.worker.python is not None and shutil.which(s.worker.python) is None:
-        return [f"worker.python={s.worker.python}: no such program; give the path of a Python interpreter"]
-    if s.worker.program is not None:
-        return [] if Path(s.worker.program).is_file() else [f"worker.program={s.worker.program}: no such file"]
-    library = s.framework.distribution if {"training", "play"} & set(s.workflow.steps) else None
-    wanted = [*availability.distributions(s.physics.name), *([library] if library else [])]
-    try:
-        found = this_interpreter(wanted) if s.worker.python is None else other_interpreter(s.worker.python, wanted)
-    except (OSError, subprocess.SubprocessError) as error:
-        return [f"worker.python={s.worker.python}: cannot be asked what it has installed ({error})"]
-    where = f" with worker.python={s.worker.python}" if s.worker.python else ""
-    problems = []
-    if s.profiling.tool == tools.PY_SPY and tools.py_spy() is None:
-        problems.append("profiling.tool=py-spy: is not installed; type: pip install 'benchmark-app[profilers]'")
-    if problem := availability.missing(s.physics.name, found, s.worker.python):
-        problems.append(f"physics={s.physics.name}{where}: {problem}")
-    if library and found.versions[library] is None:
-        lacks = f"needs the package {library}; type: pip install {library}"
-        problems.append(f"framework={s.framework.name}{where}: {lacks}")
-    return problems

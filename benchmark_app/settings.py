@@ -16,6 +16,7 @@ from benchmark_app.physics.catalogue import ENGINES
 from benchmark_app.physics.cfg import EngineCfg
 from benchmark_app.profiling.tools import OUTSIDE, TOOLS
 from benchmark_app.profiling.worker.timing import MODES
+from benchmark_app.rendering.catalogue import NONE, RENDERERS
 
 WORKFLOWS = ("startup", "runtime", "training", "play", "equivalence")
 AUTO = "auto"  # a warm-up that is found in the run's own times
@@ -73,6 +74,11 @@ class RenderingCfg:
     """`rendering=`: the renderer."""
 
     name: str
+
+    def problems(self) -> list[str]:
+        """A renderer there is not."""
+        known = (NONE, *RENDERERS)
+        return [] if self.name in known else [f"name={self.name}: must be one of {', '.join(known)}"]
 
 
 @dataclass(kw_only=True)

@@ -12,6 +12,7 @@ import yaml
 from benchmark_app import config
 from benchmark_app.cli import main
 from benchmark_app.frameworks.agent import PPOAgent
+from benchmark_app.installation import installation_problems
 from benchmark_app.settings import GROUPS, Settings, task_cfg_class
 from tests.conftest import ROOT, SYNTHETIC
 
@@ -69,7 +70,10 @@ REFUSED = [
     (["agnt.gama=1"], r"agnt.gama=1: no such setting; did you mean agent.gamma"),
     (["gamma=0.9"], r"gamma=0.9: no such setting; did you mean agent.gamma\?$"),
     (["agent.num_envs=3"], r"agent.num_envs=3: no such setting; did you mean num_envs\?$"),
-    (["rendering=ovrtx"], r"rendering=ovrtx: not one of none"),
+    (["rendering=openusd"], r"rendering=openusd: not one of isaacsim_rtx, newton, none, ovrtx"),
+    (["rendering.name=openusd"], r"rendering.name=openusd: is set by the choice rendering=none"),
+    (["rendering=ovrtx", "device=cpu"], r"device=cpu: rendering=ovrtx draws on cuda only; set device=cuda"),
+    (["rendering=isaacsim_rtx"], r"rendering=isaacsim_rtx: draws physics=physx only; choose that, or another"),
     (["task=nope"], r"task=nope: not one of .*cartpole"),
     (["experiment=nope"], r"experiment=nope: not one of none"),
     (
@@ -222,7 +226,7 @@ def test_a_missing_package_is_named_with_the_way_to_get_it(monkeypatch):
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "version", version)
-    problems = config._installation_problems(checked)
+    problems = installation_problems(checked)
     assert "framework=rsl_rl: needs the package rsl-rl-lib; type: pip install rsl-rl-lib" in problems
 
 

@@ -78,6 +78,7 @@ class SimBackend(ABC):
         device: Torch device of every tensor.
         joint_names: Joint names in canonical order, D of them.
         link_names: Names of the links of `link_pose` and `link_vel`, L of them.
+        body_names: Names of every body whose pose `body_poses` tells, among them all that can move.
         joint_pos: Joint positions `[N, D]` [rad or m]. Engines keep the angle of an unlimited hinge within some whole
             turns, each its own way: a task that lets one turn wraps it.
         joint_vel: Joint velocities `[N, D]` [rad/s or m/s].
@@ -93,6 +94,7 @@ class SimBackend(ABC):
     device: torch.device
     joint_names: tuple[str, ...]
     link_names: tuple[str, ...] = ()
+    body_names: tuple[str, ...] = ()
     joint_pos: torch.Tensor
     joint_vel: torch.Tensor
     root_pose: torch.Tensor | None = None
@@ -188,6 +190,20 @@ class SimBackend(ABC):
         """
         everywhere = torch.ones(self.num_envs, dtype=torch.bool, device=self.device)
         self.reset_rows(everywhere, *(state[name].to(self.device) for name in self.robot_state))
+
+    def body_poses(self, names: tuple[str, ...]) -> torch.Tensor:
+        """Where bodies are now, after a reset too: for pictures, not for what is measured in every step.
+
+        Args:
+            names: Some of `body_names`.
+
+        Returns:
+            Poses local to each environment `[N, len(names), 7]`: position [m], quaternion xyzw; the caller's.
+
+        Raises:
+            NotImplementedError: The engine tells of its links only.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not tell where its bodies are")
 
     @property
     @abstractmethod

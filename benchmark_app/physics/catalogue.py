@@ -9,13 +9,14 @@ from . import engine_warnings
 from .capabilities import BackendCapabilities
 from .cfg import EngineCfg
 from .engine_warnings import EngineWarning
+from .needs import Needs
 from .newton.cfg import KaminoCfg, MjwarpCfg
 from .physx.cfg import IsaacSimCfg, OvphysxCfg
 
 
 @dataclass(frozen=True, kw_only=True)
-class Engine:
-    """One engine.
+class Engine(Needs):
+    """One engine, and what it needs.
 
     Attributes:
         title: What it is, for a person.
@@ -23,16 +24,8 @@ class Engine:
         runtime: Module (in this package) that starts it in a process.
         cfg: Class of its settings.
         capabilities: What its class declares before it is built; a built engine may claim less.
-        distributions: Packages it needs, with the versions allowed where that matters (`ovphysx==0.7.*`); the first
-            one's version is the engine's.
-        install: What to type to get them, `pip install …`.
-        apart: How to get them into an environment of their own, where they do not go well with the rest; "" elsewhere.
-        python: Python versions it needs, major and minor; empty: all that we support.
-        needs_gpu: It runs on an NVIDIA GPU only.
         needs_usd: It builds scenes from USD files only.
         stands_in_for: An engine of which this is another build: tasks made for that one are taken by this one, too.
-        licence: What a user must accept to use it, "" where it is open source.
-        accepted_by: Environment variable by which the user says so; the engine does not start without it.
         warnings: What it may say that means wrong physics, by name.
     """
 
@@ -41,15 +34,8 @@ class Engine:
     runtime: str
     cfg: type[EngineCfg]
     capabilities: BackendCapabilities
-    distributions: tuple[str, ...]
-    install: str
-    apart: str = ""
-    python: tuple[tuple[int, int], ...] = ()
-    needs_gpu: bool = False
     needs_usd: bool = False
     stands_in_for: str = ""
-    licence: str = ""
-    accepted_by: str = ""
     warnings: Mapping[str, EngineWarning] = field(default_factory=dict)
 
 

@@ -43,6 +43,8 @@ class SceneSpec:
         decimation: Physics steps per control step.
         gravity: Acceleration of free fall [m/s²], world frame.
         ground: There is a flat floor at z = 0.
+        floor: Height of a floor that is seen in pictures and that nothing touches [m], where there is no ground; None:
+            nothing is below.
         friction: Coulomb friction coefficient of every contact.
         effort_limit: Largest effort per joint [N or N·m], in either direction; None: no limit.
         actuator: What the control means; None: it is the effort itself.
@@ -67,6 +69,7 @@ class SceneSpec:
     floating: bool = False
     gravity: Vector = (0.0, 0.0, -9.81)
     ground: bool = False
+    floor: float | None = None
     friction: float = 1.0
     effort_limit: tuple[float, ...] | None = None
     actuator: PDActuator | None = None
@@ -92,6 +95,8 @@ class SceneSpec:
                 raise ValueError(f"{name}={getattr(self, name)}: must be at least {least}")
         if not (math.isfinite(self.physics_dt) and self.physics_dt > 0):
             raise ValueError(f"physics_dt={self.physics_dt}: must be a time greater than 0")
+        if self.floor is not None and (self.ground or not math.isfinite(self.floor)):
+            raise ValueError(f"floor={self.floor}: must be a height, and None where there is ground")
         if not (math.isfinite(self.friction) and self.friction >= 0):
             raise ValueError(f"friction={self.friction}: must be a finite number, not negative")
         if not all(math.isfinite(part) for part in self.gravity):

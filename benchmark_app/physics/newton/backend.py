@@ -66,6 +66,7 @@ class NewtonBackend(SimBackend):
         self._own_graphs: tuple[Callable[[], None], Callable[[], None]] | None = None
         self._producer_id, self._receipts = f"{self.engine}:{next(_instances)}", count()
         self._scene = scene = build_scene(spec, str(self.device), self._register)
+        self.body_names = tuple(scene.body_names)
         self._model = model = scene.model
         self._state, self._control = model.state(), model.control()
         newton.eval_fk(model, model.joint_q, model.joint_qd, self._state)
@@ -130,6 +131,9 @@ class NewtonBackend(SimBackend):
     @abstractmethod
     def _make_solver(self) -> None:
         """Build the solver of `_model`, before anything else; it sets `fault_bits`."""
+
+    def refresh_bodies(self) -> None:
+        """Launch what brings the bodies' poses up to date, where the engine leaves them behind after a reset."""
 
     def _exact_state(self) -> bool:
         """Whether `export_state` holds all that a later step of this very solver depends on."""
@@ -234,6 +238,21 @@ class NewtonBackend(SimBackend):
     def _adopt_faults(self, faults: torch.Tensor) -> None:
         wp.to_torch(self._row_faults).copy_(faults)
         self._fault.copy_((faults & self._fatal != 0).any())
+
+    @property
+    def drawn(self) -> tuple[NewtonScene, Any]:
+        """The model and the state to draw the environments from, once `refresh_bodies` was called."""
+        return self._scene, self._state
+
+    def body_poses(self, names: tuple[str, ...]) -> torch.Tensor:
+        """Off the state; see `SimBackend.body_poses`."""
+        if self.device.type == "cuda":
+            with wp.ScopedStream(wp.stream_from_torch(torch.cuda.current_stream(self.device)), sync_enter=False):
+                self.refresh_bodies()
+        else:
+            self.refresh_bodies()
+        poses: torch.Tensor = wp.to_torch(self._body_q)
+        return poses[:, [self.body_names.index(name) for name in names]]
 
     @property
     def fault(self) -> torch.Tensor:

@@ -120,6 +120,11 @@ class NewtonMjwarpBackend(NewtonBackend):
         if self._spec.links:
             newton.eval_fk(self._model, self._state.joint_q, self._state.joint_qd, self._state)
 
+    def refresh_bodies(self) -> None:
+        """A step and a task's links bring them up to date; otherwise a reset leaves them where they were."""
+        if not self._spec.links:
+            newton.eval_fk(self._model, self._state.joint_q, self._state.joint_qd, self._state)
+
     def export_state(self) -> dict[str, torch.Tensor]:
         """Joint state, MuJoCo's integration state (warm start among it) and the faults so far of every row."""
         wp.synchronize_device(self._model.device)

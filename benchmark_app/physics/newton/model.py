@@ -11,6 +11,8 @@ import newton
 
 from ..scene import SceneSpec
 
+GROUND_COLOR = (0.55, 0.58, 0.6)
+"""Of the ground, and of a floor that is only seen: sRGB from 0 to 1."""
 ONE_DOF = (mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE)
 
 
@@ -26,6 +28,7 @@ class NewtonScene:
         links: Body in a world of each of the task's links.
         body_names: Name of each body of a world.
         fixed: Names of the bodies that no joint lets move.
+        floor: Shape of the ground, or of the floor that is only seen; None: there is neither.
     """
 
     model: Any
@@ -35,6 +38,7 @@ class NewtonScene:
     links: list[int]
     body_names: list[str]
     fixed: frozenset[str]
+    floor: int | None
 
 
 def build_scene(spec: SceneSpec, device: str, register: Callable[[Any], None]) -> NewtonScene:
@@ -67,8 +71,13 @@ def build_scene(spec: SceneSpec, device: str, register: Callable[[Any], None]) -
         raise ValueError(f"{spec.mjcf}: the task names links {unknown}, the model has {bodies}")
     scene = newton.ModelBuilder()
     scene.replicate(robot, spec.num_envs)
+    floor = None
     if spec.ground:
-        scene.add_ground_plane(cfg=newton.ModelBuilder.ShapeConfig(mu=spec.friction))
+        touched = newton.ModelBuilder.ShapeConfig(mu=spec.friction)
+        floor = scene.add_ground_plane(cfg=touched, color=GROUND_COLOR)
+    elif spec.floor is not None:
+        seen = newton.ModelBuilder.ShapeConfig(has_shape_collision=False, has_particle_collision=False)
+        floor = scene.add_ground_plane(height=spec.floor, cfg=seen, color=GROUND_COLOR)
     model = scene.finalize(device=device)
     model.set_gravity(spec.gravity)
     return NewtonScene(
@@ -79,6 +88,7 @@ def build_scene(spec: SceneSpec, device: str, register: Callable[[Any], None]) -
         links=[bodies.index(name) for name in spec.links],
         body_names=bodies,
         fixed=_fixed(file),
+        floor=floor,
     )
 
 

@@ -46,7 +46,7 @@ class PhysxBackend(SimBackend):
     ) -> None:
         self.num_envs = spec.num_envs
         self.device = device
-        self.joint_names, self.link_names = spec.joints, spec.links
+        self.joint_names, self.link_names, self.body_names = spec.joints, spec.links, view.link_names
         self._spec, self._engine, self._view = spec, engine, view
         self._closed = False
         self._own_graphs: tuple[Callable[[], None], Callable[[], None]] | None = None
@@ -155,6 +155,14 @@ class PhysxBackend(SimBackend):
             return self._segments.record(body)
         finally:
             self._launching = False
+
+    def body_poses(self, names: tuple[str, ...]) -> torch.Tensor:
+        """Read from PhysX, less where each environment stands; see `SimBackend.body_poses`."""
+        poses = torch.empty(self._view.shape(Field.LINK_POSE), device=self.device)
+        self._view.read(Field.LINK_POSE, poses)
+        chosen = poses[:, [self.body_names.index(name) for name in names]]
+        chosen[..., :3] -= self._origins.unsqueeze(1)
+        return chosen
 
     @property
     def fault(self) -> torch.Tensor:

@@ -1,0 +1,1 @@
+"""Newton's Warp renderer."""

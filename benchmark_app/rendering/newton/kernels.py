@@ -1,0 +1,29 @@
+# mypy: disable-error-code="no-untyped-def, untyped-decorator, arg-type, operator, index, misc, call-overload"
+# No `from __future__ import annotations` here: Warp reads the annotations of a kernel as types, of its own kind.
+"""What is launched around Newton's ray tracer."""
+
+from typing import Any
+
+import warp as wp
+
+
+@wp.kernel(enable_backward=False)
+def choose_worlds(rows: wp.array[wp.bool], untouched: int, worlds: wp.array[wp.int32]):
+    """Of each view, the world it shows: its row's, or `untouched`, which leaves its picture as it is."""
+    row = wp.tid()
+    if rows[row]:
+        worlds[row] = row
+    else:
+        worlds[row] = untouched
+
+
+@wp.kernel(enable_backward=False)
+def follow(body_q: wp.array2d[wp.transformf], body: int, mounted: wp.transformf, transforms: wp.array[wp.transformf]):
+    """Where a camera mounted on a body is, in each world."""
+    row = wp.tid()
+    transforms[row] = body_q[row, body] * mounted
+
+
+def launch(kernel: Any, rows: int, inputs: list[Any], output: Any) -> None:
+    """Launch a kernel of one thread per row, on the device of its output."""
+    wp.launch(kernel, dim=rows, inputs=inputs, outputs=[output], device=output.device)
