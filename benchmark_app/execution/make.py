@@ -69,4 +69,7 @@ def make_execution_env(
         from .process.start import start
 
         return cast("TorchEnv", RemoteEnv(cfg, start(environments, num_envs, execution, log_of), device=device))
-    raise NotImplementedError("execution=served")
+    from .served.start import start as start_served
+
+    link = start_served(environments, num_envs, execution, log_of)
+    return cast("TorchEnv", RemoteEnv(cfg, [link], device=device))
