@@ -60,6 +60,7 @@ class CartpoleEnv(TorchEnv):
             usd=str(Path(__file__).parent / "assets" / "cartpole.usda"),
             joints=JOINTS,
             num_envs=num_envs,
+            floor=-1.1,
             physics_dt=cfg.physics_dt,
             decimation=cfg.decimation,
             max_contacts=0,

@@ -53,6 +53,7 @@ class PendulumEnv(TorchEnv):
             usd=str(ASSETS / "pendulum.usda"),
             joints=tuple(joint.name for joint in DECLARATION.joints),
             num_envs=num_envs,
+            floor=-1.1,
             physics_dt=cfg.physics_dt,
             decimation=cfg.decimation,
             max_contacts=0,

@@ -69,6 +69,7 @@ class PushEnv(TorchEnv):
             usd=str(Path(__file__).parent / "assets" / "push.usda"),
             joints=JOINTS,
             num_envs=num_envs,
+            floor=-0.4,
             physics_dt=cfg.physics_dt,
             decimation=cfg.decimation,
             friction=cfg.friction,

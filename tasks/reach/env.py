@@ -78,6 +78,7 @@ class ReachEnv(TorchEnv):
             joints=JOINTS,
             links=("tool",),
             num_envs=num_envs,
+            floor=0.0,
             physics_dt=cfg.physics_dt,
             decimation=cfg.decimation,
             effort_limit=EFFORT_LIMIT,

@@ -11,7 +11,7 @@ import newton
 
 from ..scene import SceneSpec
 
-GROUND_COLOR = (0.55, 0.58, 0.6)
+GROUND_COLOR = (0.7, 0.73, 0.75)
 """Of the ground, and of a floor that is only seen: sRGB from 0 to 1."""
 ONE_DOF = (mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE)
 
@@ -57,7 +57,8 @@ def build_scene(spec: SceneSpec, device: str, register: Callable[[Any], None]) -
     mjcf_names = {_engine_name(body.name): body.name for body in file.bodies}
     robot = newton.ModelBuilder()
     register(robot)
-    robot.add_mjcf(spec.mjcf)
+    # All shapes are seen; by default those that touch hide behind those of the same body that do not.
+    robot.add_mjcf(spec.mjcf, force_show_colliders=True)
     coord_of, dof_of = {}, {}
     for joint, label in enumerate(robot.joint_label):
         for place, name in enumerate(dofs.get(_last(label), ())):

@@ -161,4 +161,5 @@ class NewtonRenderer(Renderer):
 
 def _packed(color: tuple[int, int, int]) -> int:
     red, green, blue = color
-    return red | green << 8 | blue << 16 | 255 << 24
+    packed = red | green << 8 | blue << 16 | 255 << 24
+    return packed - (1 << 32)  # the same bits as a signed number, which is what a kernel's constant is
