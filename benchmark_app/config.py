@@ -19,6 +19,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from benchmark_app.checkpoint_card import CardError, iterations_left, mismatches
+from benchmark_app.execution_settings import execution_problems
 from benchmark_app.frameworks.agent import AGENTS, Agent
 from benchmark_app.frameworks.mapping import native_problems
 from benchmark_app.frameworks.registry import load_translation
@@ -46,7 +47,7 @@ MOST = 10**9
 # The groups with rules of their own, beyond the types of their settings.
 _WITH_RULES = (
     *("workflow", "physics", "reference_physics", "rendering", "profiling", "numerics", "task", "equivalence", "run"),
-    *("training", "play", "runtime"),
+    *("training", "play", "runtime", "execution"),
 )
 ACTION_SETS = 3  # of the workflow equivalence; each row is driven with one
 MOST_REPEATS = 1000
@@ -85,6 +86,7 @@ class _Root:
     run: Any
     sweep: Any
     worker: Any
+    execution: Any
     reference_physics: Any = None
 
 
@@ -267,7 +269,7 @@ def _problems(settings: Settings) -> list[str]:
             f"profiling.tool={s.profiling.tool}: workflow={s.workflow.name} has no loop to profile; leave it out, or "
             f"choose one of {', '.join(tools.LOOPS)}"
         )
-    found += rank_problems(s) + startup_problems(s)
+    found += rank_problems(s) + startup_problems(s) + execution_problems(s)
     if not found and _learns(s):
         found += _native_problems(s)
     return found + _checkpoint_problems(s) + _equivalence_problems(s)

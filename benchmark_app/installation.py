@@ -9,11 +9,13 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from benchmark_app.execution.cfg import is_gymnasium
+from benchmark_app.execution_settings import engine_python
 from benchmark_app.physics import availability
 from benchmark_app.profiling import tools
-from benchmark_app.profiling.host.interpreter import other_interpreter, this_interpreter
+from benchmark_app.profiling.host.interpreter import Interpreter, other_interpreter, this_interpreter
 from benchmark_app.rendering import availability as renderers
-from benchmark_app.settings import Settings
+from benchmark_app.settings import SettingError, Settings
 
 
 def installation_problems(s: Settings) -> list[str]:
@@ -34,21 +36,37 @@ def _not_installed(s: Settings) -> list[str]:
     if s.worker.program is not None:
         return [] if Path(s.worker.program).is_file() else [f"worker.program={s.worker.program}: no such file"]
     library = s.framework.distribution if {"training", "play"} & set(s.workflow.steps) else None
-    drawn = renderers.distributions(s.rendering.name)
-    wanted = [*availability.distributions(s.physics.name), *drawn, *([library] if library else [])]
+    key, python = engine_python(s)
     try:
-        found = this_interpreter(wanted) if s.worker.python is None else other_interpreter(s.worker.python, wanted)
-    except (OSError, subprocess.SubprocessError) as error:
-        return [f"worker.python={s.worker.python}: cannot be asked what it has installed ({error})"]
+        simulated = [*availability.distributions(s.physics.name), *renderers.distributions(s.rendering.name)]
+        engine = _ask(key, python, simulated)
+        found = _ask("worker.python", s.worker.python, [library] if library else [])
+    except SettingError as error:
+        return [str(error)]
+    with_engine = f" with {key}={python}" if python else ""
     where = f" with worker.python={s.worker.python}" if s.worker.python else ""
     problems = []
     if s.profiling.tool == tools.PY_SPY and tools.py_spy() is None:
         problems.append("profiling.tool=py-spy: is not installed; type: pip install 'benchmark-app[profilers]'")
-    if problem := availability.missing(s.physics.name, found, s.worker.python):
-        problems.append(f"physics={s.physics.name}{where}: {problem}")
-    if problem := renderers.missing(s.rendering.name, found, s.worker.python):
-        problems.append(f"rendering={s.rendering.name}{where}: {problem}")
+    # A server that runs already was started where its engine is, and a task of Gymnasium's environments has none.
+    if s.execution.address is None and not is_gymnasium(s.task.module):
+        if problem := availability.missing(s.physics.name, engine, python):
+            problems.append(f"physics={s.physics.name}{with_engine}: {problem}")
+        if problem := renderers.missing(s.rendering.name, engine, python):
+            problems.append(f"rendering={s.rendering.name}{with_engine}: {problem}")
     if library and found.versions[library] is None:
         lacks = f"needs the package {library}; type: pip install {library}"
         problems.append(f"framework={s.framework.name}{where}: {lacks}")
     return problems
+
+
+def _ask(key: str, python: str | None, wanted: list[str]) -> Interpreter:
+    """What an interpreter has of some distributions; None is this one.
+
+    Raises:
+        SettingError: It cannot be asked.
+    """
+    try:
+        return this_interpreter(wanted) if python is None else other_interpreter(python, wanted)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise SettingError(f"{key}={python}: cannot be asked what it has installed ({error})") from error

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmark_app.envs.cfg import EnvCfg
+from benchmark_app.execution.cfg import ExecutionCfg
 from benchmark_app.frameworks.agent import AGENTS, Agent
 from benchmark_app.physics.catalogue import ENGINES
 from benchmark_app.physics.cfg import EngineCfg
@@ -315,6 +316,7 @@ class Settings:
     run: RunCfg
     sweep: SweepCfg
     worker: WorkerCfg
+    execution: ExecutionCfg = field(default_factory=ExecutionCfg)
     reference_physics: EngineCfg | None = None
     presets: list[str] = field(default_factory=list)
 
@@ -362,6 +364,7 @@ GROUPS: dict[str, type[Any]] = {
     "run": RunCfg,
     "sweep": SweepCfg,
     "worker": WorkerCfg,
+    "execution": ExecutionCfg,
 }
 
 

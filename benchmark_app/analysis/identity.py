@@ -45,6 +45,9 @@ IDENTITY: dict[str, IdentityField] = {
         IdentityField("ranks", "Ranks", "Processes that trained one policy together, mostly 1."),
         IdentityField("device_kind", "Device", "`cpu` or `cuda`."),
         IdentityField("threads", "Threads", "CPU threads of the worker."),
+        IdentityField(
+            "execution", "Execution", "Where the environments ran: `local`, `process:N` (in N processes) or `served`."
+        ),
         IdentityField("numerics", "Numerics", "Precision of matrix products, and what cuDNN may do."),
         IdentityField(
             "settings",

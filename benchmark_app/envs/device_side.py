@@ -36,6 +36,10 @@ class DeviceSide(TaskHooks):
         terms: Terms of the reward `[N, T]`, for `update_state` to fill where the task names its `reward_terms`.
     """
 
+    # Loaded and compiled on its behalf in other processes; those of this one are for its kernel cache to count.
+    kernel_loads: int = 0
+    kernels_compiled: int = 0
+
     def __init__(self, cfg: EnvCfg, backend: SimBackend) -> None:
         self._cfg = cfg
         self._backend = backend

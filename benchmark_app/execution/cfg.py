@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from importlib import import_module
 
 LOCAL, PROCESS, SERVED = "local", "process", "served"
 EXECUTIONS = (LOCAL, PROCESS, SERVED)
 MOST_WORKERS = 1024
 LONGEST_S = 86400.0
+FACTORIES = "env_fns"
+"""What a task of Gymnasium's environments offers in place of `load_env`."""
 
 
 @dataclass(kw_only=True)
@@ -40,6 +44,11 @@ class ExecutionCfg:
         return (self.num_workers or 1) if self.name == PROCESS else 1
 
     @property
+    def started(self) -> int:
+        """Processes started for the environments; each has a log of its own."""
+        return 0 if self.name == LOCAL or self.address is not None else self.parts
+
+    @property
     def label(self) -> str:
         """What results are told apart by: `local`, `process:2`, `served`."""
         return f"{self.name}:{self.parts}" if self.name == PROCESS else self.name
@@ -62,3 +71,15 @@ class ExecutionCfg:
             if not 0 < getattr(self, key) <= LONGEST_S:
                 found.append(f"{key}={getattr(self, key)}: must be above 0, at most {LONGEST_S:g}")
         return found
+
+
+def free_cores() -> list[int]:
+    """Cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+def is_gymnasium(module: str) -> bool:
+    """Whether a task gives factories of Gymnasium's environments, rather than a `TorchEnv`."""
+    return hasattr(import_module(module), FACTORIES)

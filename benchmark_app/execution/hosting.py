@@ -5,18 +5,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .cfg import is_gymnasium
+
 if TYPE_CHECKING:
     from benchmark_app.envs.cfg import EnvCfg
 
     from .host import EnvHost
-
-FACTORIES = "env_fns"
-"""What a task of Gymnasium's environments offers in place of `load_env`."""
-
-
-def is_gymnasium(module: str) -> bool:
-    """Whether a task gives factories of Gymnasium's environments, rather than a `TorchEnv`."""
-    return hasattr(import_module(module), FACTORIES)
 
 
 def task_of(settings: dict[str, Any]) -> EnvCfg:

@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 from benchmark_app.envs.cfg import EnvCfg
 
-from .cfg import LOCAL, PROCESS, ExecutionCfg
-from .hosting import is_gymnasium, make_host
+from .cfg import LOCAL, PROCESS, ExecutionCfg, is_gymnasium
+from .hosting import make_host
 
 if TYPE_CHECKING:
     from benchmark_app.envs.torch_env import TorchEnv
+
+
+def holds_engine(execution: str, module: str) -> bool:
+    """Whether the process that asks for an environment holds its engine, too."""
+    return execution == LOCAL and not is_gymnasium(module)
 
 
 def make_execution_env(
@@ -47,8 +52,7 @@ def make_execution_env(
         LinkError: A process that was to hold environments died, or took too long.
     """
     execution = execution or ExecutionCfg()
-    gymnasium = is_gymnasium(cfg.module)
-    if execution.name == LOCAL and not gymnasium:
+    if holds_engine(execution.name, cfg.module):
         from benchmark_app.envs.make import make_env
 
         return make_env(cfg, physics, num_envs, device, physics_settings)

@@ -98,8 +98,10 @@ def shared_machine(
     have = _counted(len(machine.cores), "core") + (f" and {_counted(len(machine.gpus), 'GPU')}" if gpus else "")
     each = f"a run takes {_counted(cores, 'core')}" + (f" and {_counted(gpus, 'GPU')}" if gpus else "")
     if room == 0:
-        largest = max(runs, key=lambda run: run.threads * run.distributed.nproc)
+        largest = max(runs, key=lambda run: need(run, machine).cores)
         asks = f"threads={largest.threads}, distributed.nproc={largest.distributed.nproc}, device={largest.device}"
+        if largest.execution.parts > 1:
+            asks += f", execution.num_workers={largest.execution.parts}"
         raise SettingError(f"{asks}: {each}, and there are {have}; ask for less")
     if asked and started > room:
         raise SettingError(
@@ -143,7 +145,7 @@ def visible_gpus() -> tuple[str, ...]:
 def need(settings: Settings, machine: Machine) -> Need:
     """What a run takes of a machine."""
     ranks, device = settings.distributed.nproc, settings.device
-    cores = settings.threads * ranks
+    cores = max(settings.threads, settings.execution.parts) * ranks
     if device == "auto":
         device = "cuda" if machine.gpus and "cuda" in ENGINES[settings.physics.name].capabilities.devices else "cpu"
     if device == "cpu":

@@ -198,6 +198,7 @@ class Supervisor:
             perturbed=",".join(perturbed),
             extra={
                 "benchmark_app": __version__,
+                "execution": s.execution.label,
                 **self._circumstances,
                 **(agent_report.summary(s) if learns else {}),
                 **({"startup_kernel_cache": s.startup.kernel_cache} if workflow == "startup" else {}),
@@ -224,9 +225,14 @@ class Supervisor:
             "logs": str(self._directory.path / LOGS),
             "profiled": each.profiled,
             "artefacts": str(self._directory.path / ARTEFACTS),
+            "environment_logs": [str(log) for log in self._environment_logs(each, ranked(name, rank))],
         }
         write_json_file(spec, path)
         return path
+
+    def _environment_logs(self, each: Pass, worker: str) -> list[Path]:
+        """Files for the output of the processes a worker starts for its environments."""
+        return [self._directory.log(f"{worker}.env{number}") for number in range(each.settings.execution.started)]
 
     def _watch(
         self, workflow: str, checkpoint: str | None, journal: JournalWriter, each: Pass, around: Surroundings
@@ -241,7 +247,10 @@ class Supervisor:
         kernels = self._directory.path / f"{PRIVATE_KERNELS}-{name}" if each.private_kernels else None
         worker = Workers(each.settings, specs, logs, options=python_options(each), variables=variables_of(kernels))
         side = "reference_physics" if each.part.startswith("reference") else "physics"
-        outputs = [EngineOutput(log, each.settings.physics, f"{side}.allow") for log in logs]
+        engines = [log for rank in ranks for log in self._environment_logs(each, ranked(name, rank))]
+        for log in engines:
+            log.touch()
+        outputs = [EngineOutput(log, each.settings.physics, f"{side}.allow") for log in (*logs, *engines)]
         watcher = self._watcher(workflow)
         try:
             spawned = WorkerSpawned(

@@ -143,10 +143,11 @@ class Session:
                 raise RefusedError(
                     "agent.precision=mixed: the libraries do it on CUDA only; set agent.precision=float32"
                 )
-            from benchmark_app.envs.make import make_env
+            from benchmark_app.execution.make import holds_engine, make_execution_env
             from benchmark_app.physics import UnsupportedSceneError, load_engine
 
-            engine = load_engine(name)
+            here = holds_engine(plain["execution"]["name"], plain["task"]["module"])
+            engine = load_engine(name) if here else None
             if with_framework:
                 from benchmark_app.frameworks.registry import load_adapter
 
@@ -157,14 +158,24 @@ class Session:
             settings = self.read_settings()
         with self._phases.phase("app_launch"):
             devices.apply_numerics(settings.threads, settings.numerics)
-            engine.launch(device)
+            if engine is not None:
+                engine.launch(device)
             from benchmark_app.envs.kernel_cache import KernelCache
 
             self._cache = cache = KernelCache()
         with self._phases.phase("env_creation"), cache.repairing():
             physics = settings.physics.keywords()
             try:
-                env = make_env(settings.task, name, settings.num_envs, device, physics)
+                env = make_execution_env(
+                    settings.task,
+                    name,
+                    settings.num_envs,
+                    device,
+                    physics,
+                    settings.execution,
+                    threads=settings.threads,
+                    log_of=self._environment_log,
+                )
             except UnsupportedSceneError as error:
                 raise RefusedError(f"task={settings.task.name}: {error}") from error
             self._env = env
@@ -188,11 +199,12 @@ class Session:
             env.seed(self.seed)
             env.reset()
             env.step(torch.zeros((settings.num_envs, *env.action_space.shape), device=device))
+        compiled = cache.compiled + env.kernels_compiled
         extra: dict[str, Any] = {
             "device": device,
-            "kernel_cache": "cold" if cache.compiled else "warm",
+            "kernel_cache": "cold" if compiled else "warm",
             "kernel_cache_dir": str(cache.folder),
-            "kernel_modules_compiled": cache.compiled,
+            "kernel_modules_compiled": compiled,
         }
         if reason:
             extra["device_reason"] = reason
@@ -297,8 +309,13 @@ class Session:
         self.extra(**found.extra())
 
     def kernel_loads(self) -> int:
-        """Kernel modules this process has compiled or loaded so far."""
-        return 0 if self._cache is None else self._cache.loads
+        """Kernel modules this process, and those that hold its environments, have compiled or loaded so far."""
+        elsewhere = 0 if self._env is None else self._env.kernel_loads
+        return elsewhere + (0 if self._cache is None else self._cache.loads)
+
+    def _environment_log(self, number: int) -> Path:
+        """File for the output of a process that holds environments."""
+        return Path(self._spec["environment_logs"][number])
 
     def extra(self, **values: bool | int | float | str) -> None:
         """Record scalars for the bundle's `extra`."""

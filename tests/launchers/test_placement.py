@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from benchmark_app.execution.cfg import ExecutionCfg
 from benchmark_app.launch import placement
 from benchmark_app.launch.placement import Machine, StoppedWaitingError, placed, shared_machine, visible_gpus
 from benchmark_app.settings import SettingError
@@ -15,12 +16,13 @@ from benchmark_app.settings import SettingError
 UUIDS = [f"GPU-{letter * 8}" for letter in "abcd"]
 
 
-def settings(device="cpu", threads=1, ranks=1, physics="newton_mjwarp"):
+def settings(device="cpu", threads=1, ranks=1, physics="newton_mjwarp", workers=0):
     return SimpleNamespace(
         device=device,
         threads=threads,
         distributed=SimpleNamespace(nproc=ranks),
         physics=SimpleNamespace(name=physics),
+        execution=ExecutionCfg(name="process", num_workers=workers) if workers else ExecutionCfg(),
     )
 
 
@@ -214,3 +216,10 @@ def until(condition):
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def test_a_run_takes_a_core_for_every_process_its_environments_are_in():
+    machine = Machine(cores=(0, 1, 2, 3), gpus=(), folder="")
+    assert placement.need(settings(workers=3), machine).cores == 3
+    assert placement.need(settings(workers=2, ranks=2), machine).cores == 4
+    assert placement.need(settings(threads=3, workers=2), machine).cores == 3

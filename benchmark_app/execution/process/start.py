@@ -7,20 +7,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmark_app.execution.cfg import ExecutionCfg
+from benchmark_app.execution.cfg import ExecutionCfg, free_cores
 from benchmark_app.execution.description import split
 
 from .link import ProcessLink
 
 LogOf = Callable[[int], Path]
 """The file for the output of a process, by its number."""
-
-
-def free_cores() -> list[int]:
-    """Cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return list(range(os.cpu_count() or 1))
 
 
 def start(

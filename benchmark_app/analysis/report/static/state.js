@@ -106,7 +106,7 @@ function subtitle(members, all) {
 }
 
 // What goes without saying.
-const USUAL = { resumed: 0, ranks: 1 };
+const USUAL = { resumed: 0, ranks: 1, execution: "local" };
 
 function phrase(key, title, value) {
   if (value === null || value === "" || value === false || value === USUAL[key]) return "";
