@@ -14,7 +14,7 @@ from typing import Any
 
 import benchmark_app
 from benchmark_app.envs.cfg import EnvCfg
-from benchmark_app.execution.hosting import is_gymnasium
+from benchmark_app.execution.cfg import is_gymnasium
 from benchmark_app.physics.availability import distributions
 from benchmark_app.physics.given import engine_cfg
 from benchmark_app.profiling.host.interpreter import this_interpreter
