@@ -157,6 +157,11 @@ def _check(arguments: list[str]) -> int:
     return status
 
 
+def _serve(arguments: list[str]) -> int:
+    status: int = import_module("benchmark_app.serve").serve(arguments)
+    return status
+
+
 def _selftest(arguments: list[str]) -> int:
     status: int = import_module("benchmark_app.selftest.verb").selftest(arguments)
     return status
@@ -189,6 +194,7 @@ VERBS: dict[str, Callable[[list[str]], int]] = {
     "backends": _backends,
     "tasks": _tasks,
     "check": _check,
+    "serve": _serve,
     "selftest": _selftest,
     **{verb: _analysis(verb) for verb in ("scores", "summary", "compare", "report", "export", "history")},
 }

@@ -67,10 +67,23 @@ class ExecutionCfg:
         for key in ("address", "token_file"):
             if (value := getattr(self, key)) is not None and self.name != SERVED:
                 found.append(f"{key}={value}: execution={self.name} has none; set execution=served")
+        if self.address is not None and self.name == SERVED:
+            found += self._problems_of_address()
         for key in ("start_timeout_s", "timeout_s"):
             if not 0 < getattr(self, key) <= LONGEST_S:
                 found.append(f"{key}={getattr(self, key)}: must be above 0, at most {LONGEST_S:g}")
         return found
+
+    def _problems_of_address(self) -> list[str]:
+        from .served.address import AddressError, parse_address
+
+        if self.python is not None:
+            return [f"python={self.python}: the server at execution.address runs already; leave one of them out"]
+        try:
+            parse_address(str(self.address), "address")
+        except AddressError as error:
+            return [str(error)]
+        return []
 
 
 def free_cores() -> list[int]:

@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -66,8 +67,8 @@ def run(settings: Settings, path: Path, record: HydraRecord, circumstances: Mapp
         Exit status: 0 completed, 1 crashed, 2 refused, 128 + signal interrupted, 143 also by a limit.
 
     Raises:
-        SettingError: The checkpoint, the kernel cache or the run directory cannot be used, or the machine is not fit
-            for a measurement (`strict`); nothing was started.
+        SettingError: The checkpoint, the server, the kernel cache or the run directory cannot be used, or the machine
+            is not fit for a measurement (`strict`); nothing was started.
     """
     with StopSignals() as signals:
         progress = Progress(sys.stderr)
@@ -79,6 +80,7 @@ def run(settings: Settings, path: Path, record: HydraRecord, circumstances: Mapp
                 progress.end()
             if signals.first is not None:
                 return signals.exit_status
+        _require_server(settings)
         if settings.strict and (found := surroundings.problems(settings, settings.workflow.steps[0])):
             raise SettingError(f"strict=true: {found[0]}; change that, or set strict=false")
         if settings.kernel_cache is not None:
@@ -102,6 +104,20 @@ def run(settings: Settings, path: Path, record: HydraRecord, circumstances: Mapp
             if settings.run.report and several and signals.first is None:
                 report.tell(directory.path)
     return exit_status(results, signals, stopped=stopped)
+
+
+def _require_server(settings: Settings) -> None:
+    """Have the server that was named serve what is to be run, before anything is made. The worker asks it again.
+
+    Raises:
+        SettingError: There is none, or it serves something else.
+    """
+    if settings.execution.address is None or settings.worker.program is not None:
+        return
+    # By name: what it would import to read an array, which here it never does, is not for this process.
+    calling = import_module("benchmark_app.execution.served.calling")
+    if problem := calling.problem_of_server(settings.execution, settings.task, settings.physics):
+        raise SettingError(problem)
 
 
 def _make_kernel_cache(folder: Path) -> None:

@@ -144,6 +144,7 @@ class Session:
                     "agent.precision=mixed: the libraries do it on CUDA only; set agent.precision=float32"
                 )
             from benchmark_app.execution.make import holds_engine, make_execution_env
+            from benchmark_app.execution.served.client import ServerRefusal
             from benchmark_app.physics import UnsupportedSceneError, load_engine
 
             here = holds_engine(plain["execution"]["name"], plain["task"]["module"])
@@ -178,6 +179,8 @@ class Session:
                 )
             except UnsupportedSceneError as error:
                 raise RefusedError(f"task={settings.task.name}: {error}") from error
+            except ServerRefusal as error:
+                raise RefusedError(f"execution={settings.execution.name}: {error}") from error
             self._env = env
             require_names(settings, env)
             self.timing = Timing(settings.profiling.mode, devices.drain_of(device))

@@ -159,11 +159,12 @@ class Client:
             raise ServerError(self._failed)
         if self._closed:
             raise ServerError("the session is closed")
+        data = self._connection.frame(self._id + 1, kind, values, arrays)
         self._id += 1
         try:
             if self._connection.readable:  # nothing was asked: it is a last word, or the end
                 self._last_word(kind)
-            self._connection.send(self._id, kind, values, arrays, timeout)
+            self._connection.send_bytes(data, timeout)
             message = self._connection.receive(timeout)
         except TimeoutError:
             self._fail(kind, f"no answer within {timeout:g} s (execution.timeout_s and execution.start_timeout_s)")

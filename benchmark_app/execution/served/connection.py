@@ -79,13 +79,29 @@ class Connection:
             LostError: The other side is gone.
             TimeoutError: It reads nothing.
         """
-        if arrays:
-            from .arrays import pack
+        self.send_bytes(self.frame(id, kind, values, arrays), timeout)
 
-            specs, body = pack(arrays, self._may_mark)
-            data = encode(Header(id, kind, dict(values or {}), specs)) + body
-        else:
-            data = encode(Header(id, kind, dict(values or {})))
+    def frame(
+        self,
+        id: int,
+        kind: str,
+        values: Mapping[str, Any] | None = None,
+        arrays: Mapping[str, np.ndarray] | None = None,
+    ) -> bytes:
+        """A frame, for `send_bytes`.
+
+        Raises:
+            FrameError: Something in it cannot be sent.
+        """
+        if not arrays:
+            return encode(Header(id, kind, dict(values or {})))
+        from .arrays import pack
+
+        specs, body = pack(arrays, self._may_mark)
+        return encode(Header(id, kind, dict(values or {}), specs)) + body
+
+    def send_bytes(self, data: bytes, timeout: float | None = None) -> None:
+        """Send what `frame` made; see `send`."""
         self._socket.settimeout(timeout)
         try:
             self._socket.sendall(data)

@@ -45,6 +45,7 @@ class Offer:
         settings: What a session's process is told.
         max_sessions: Sessions at a time.
         max_envs: Rows of one.
+        dumps: Folder for NaN dumps; None: wherever a client says.
         environment: Variables of a session's process.
     """
 
@@ -52,6 +53,7 @@ class Offer:
     settings: dict[str, Any]
     max_sessions: int
     max_envs: int
+    dumps: str | None = None
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
 
 
@@ -224,7 +226,7 @@ class Server:
             "id": request.id,
             "request": request.values,
             "settings": self._offer.settings,
-            "max_envs": self._offer.max_envs,
+            "dumps": self._offer.dumps,
         }
         command = [sys.executable, "-P", str(Path(__file__).with_name("__main__.py")), "session"]
         with client.sock as sock:

@@ -112,11 +112,16 @@ def a_session(host=None, limits=None):
     """
     host = host or CountingHost()
     ours, theirs = socket.socketpair()
-    spec = {"session": 1, "id": 1, "request": {"num_envs": host.rows, "device": "cpu"}, "settings": {}, "max_envs": 9}
-    made = session.Session(Connection(theirs, limits or Limits(), may_mark), spec)
     before, session.make_host = session.make_host, lambda **_: host
     returned = []
-    thread = threading.Thread(target=lambda: returned.append(made.run()), daemon=True)
+
+    def serve():
+        connection = Connection(theirs, limits or Limits(), may_mark)
+        request = connection.receive(10)  # which the listening process would have received
+        spec = {"session": 1, "id": request.id, "request": request.values, "settings": {}, "dumps": None}
+        returned.append(session.Session(connection, spec).run())
+
+    thread = threading.Thread(target=serve, daemon=True)
     thread.start()
     try:
         yield ours, host, returned
