@@ -10,6 +10,7 @@ import torch
 
 from benchmark_app.envs.episodes import Episodes
 from benchmark_app.frameworks.base import StopTraining
+from benchmark_app.profiling.worker.timing import Timing
 from benchmark_app.settings import NumericsCfg
 from benchmark_app.workflows.counts import LiveCounts
 from benchmark_app.workflows.device import apply_numerics
@@ -93,6 +94,22 @@ def test_off_policy_time_is_summed_over_the_rounds() -> None:
     assert first.learning_s == pytest.approx(0.06)
     assert second.learning_s == 0.0
     assert second.collection_s == second.iteration_s == pytest.approx(0.01)
+
+
+def test_what_an_iteration_drew_is_told_of_it_alone() -> None:
+    renderer = SimpleNamespace(seconds=7.0, frames=70, drain=None)
+    timing = Timing()
+    timing.watch_renderer(renderer)
+    renderer.seconds, renderer.frames = 8.0, 80  # before the first iteration
+    hooks, journal = recorder(SleepyEnv(), timing=timing)
+    for seconds, frames in ((8.25, 84), (9.0, 94)):
+        hooks.env_step(None)
+        renderer.seconds, renderer.frames = seconds, frames
+        hooks.iteration_ended()
+    assert [(event.render_s, event.render_frames) for event in journal] == [(0.25, 4), (0.75, 10)]
+    hooks, journal = recorder(SleepyEnv())
+    hooks.iteration_ended()
+    assert (journal[0].render_s, journal[0].render_frames) == (None, None)
 
 
 def test_what_follows_an_iteration_is_in_no_timed_interval() -> None:

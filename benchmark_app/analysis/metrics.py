@@ -101,6 +101,10 @@ _SPEED = [
         "iterations_per_s", "Iteration rate", "1/s", "higher", _at("runtime.iterations_per_s.mean", *LOOPS), _RATE,
         "Iterations per second; an iteration of runtime and play is one step of all environments.",
     ),
+    Metric(
+        "render_fps", "Rendering rate", "pictures/s", "higher", _at("extra.render_fps", *LOOPS), _RATE,
+        "Pictures drawn per second spent drawing: one per environment and camera, those after a reset included.",
+    ),
 ]  # fmt: skip
 
 _TIME = [
@@ -131,6 +135,14 @@ _TIME = [
         "outside_simulation_step_fraction", "Share outside of simulation", "", None,
         _at(f"{_STEP}.outside_simulation_step_fraction", *LOOPS), "ratio of the mean times",
         "That rest as a fraction of the step call; measured in serialized mode only.", scale="points", group="time",
+    ),
+    Metric(
+        "render_time_per_step_s", "Rendering time per step", "s", "lower", _at("extra.render_time_per_step_s", *LOOPS),
+        "all time over all step calls", "The renderer's share of one step call, outside of simulation.", group="time",
+    ),
+    Metric(
+        "render_step_fraction", "Share of rendering", "", None, _at("extra.render_step_fraction", *LOOPS),
+        "ratio of the summed times", "That share as a fraction of the step call.", scale="points", group="time",
     ),
     Metric(
         "collection_time_s", "Collection time", "s", "lower", _at("extra.collection_time_s", TRAINING), _SUM,

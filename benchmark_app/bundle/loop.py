@@ -30,6 +30,8 @@ class Unit:
     env_step_s: tuple[float, ...]
     simulation_s: tuple[float, ...] | None = None  # the engine's share of each environment step
     simulation_calls: int = 0
+    render_s: float | None = None  # spent drawing; None: nothing draws
+    render_frames: int = 0  # pictures drawn
     loading: bool = False  # kernel modules were compiled or loaded meanwhile
 
 
@@ -114,9 +116,27 @@ def loop_extra(loop: Loop) -> dict[str, Scalar]:
         "kernel_load_iterations": len(loop.units) - len(loop.warmup) - len(measured),
         "measured_wall_time_s": math.fsum(unit.seconds for unit in measured),
     }
+    if (drawn := _drawing(measured)) is not None:
+        extra |= drawn
     if (change := drift([measured[index].seconds for index in _alike(measured)])) is not None:
         extra |= {"iteration_time_drift": change, "steady_state": loop.found and abs(change) <= MOST_DRIFT}
     return extra
+
+
+def _drawing(measured: list[Unit]) -> dict[str, Scalar] | None:
+    """What drawing took of the measured iterations; None where nothing was drawn in them."""
+    units = [unit for unit in measured if unit.render_s is not None]
+    seconds, frames = math.fsum(unit.render_s or 0.0 for unit in units), sum(unit.render_frames for unit in units)
+    steps = sum(len(unit.env_step_s) for unit in units)
+    inside = math.fsum(s for unit in units for s in unit.env_step_s)
+    if not (frames and steps and seconds > 0 and inside > 0):
+        return None
+    return {
+        "render_frames": frames,
+        "render_fps": frames / seconds,
+        "render_time_per_step_s": seconds / steps,
+        "render_step_fraction": seconds / inside,
+    }
 
 
 def _environment_step_timing(loop: Loop) -> EnvironmentStepTiming | None:
@@ -164,6 +184,8 @@ def _units(events: Iterable[Event], num_envs: int) -> Iterator[Unit]:
                 env_step_s=tuple(event.env_step_s),
                 simulation_s=tuple(event.simulation_s) if event.simulation_s is not None else None,
                 simulation_calls=event.simulation_calls or 0,
+                render_s=event.render_s,
+                render_frames=event.render_frames or 0,
                 loading=event.kernel_loads > 0,
             )
         elif isinstance(event, Steps):
@@ -175,6 +197,7 @@ def _steps(event: Steps, num_envs: int) -> Iterator[Unit]:
     frames = event.frames if event.frames is not None else [num_envs] * len(event.step_s)
     start = event.t - math.fsum(event.step_s)
     shares, engine_calls = event.simulation_s, event.simulation_calls
+    drawing, drawn = event.render_s, event.render_frames
     loading = set(event.loading)
     for place, (seconds, env_step, counted) in enumerate(zip(event.step_s, event.env_step_s, frames, strict=True)):
         yield Unit(
@@ -188,6 +211,8 @@ def _steps(event: Steps, num_envs: int) -> Iterator[Unit]:
             env_step_s=(env_step,),
             simulation_s=(shares[place],) if shares is not None else None,
             simulation_calls=engine_calls[place] if engine_calls is not None else 0,
+            render_s=drawing[place] if drawing is not None else None,
+            render_frames=drawn[place] if drawn is not None else 0,
             loading=place in loading,
         )
         start += seconds

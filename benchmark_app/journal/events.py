@@ -219,7 +219,9 @@ class Iteration(Event):
     `episodes` episodes ended in it. The three means are over the last 100 finished episodes at the end of the
     iteration, None before the first; `success_rate` is None too where the task reports no success.
     In serialized_synchronized mode `simulation_s` has the engine's share of each `TorchEnv.step` call, and
-    `simulation_calls` how often the engine was called. `kernel_loads` kernel modules were compiled or loaded meanwhile.
+    `simulation_calls` how often the engine was called. Where the environment draws, `render_s` is the time of it and
+    `render_frames` the pictures drawn (by rank 0, of several). `kernel_loads` kernel modules were compiled or loaded
+    meanwhile.
     """
 
     kind: ClassVar[str] = "iteration"
@@ -236,6 +238,8 @@ class Iteration(Event):
     success_rate: float | None
     simulation_s: list[float] | None = None
     simulation_calls: int | None = None
+    render_s: float | None = None
+    render_frames: int | None = None
     kernel_loads: int = 0
 
 
@@ -245,8 +249,9 @@ class Steps(Event):
 
     `step_s[i]` is the whole step (policy and environment in play, environment in runtime), `env_step_s[i]` the
     `TorchEnv.step` call in it, `frames[i]` the rows that counted (None: every environment).
-    In serialized_synchronized mode `simulation_s[i]` and `simulation_calls[i]` are the engine's. `loading` are the
-    places in the batch of steps during which kernel modules were compiled or loaded.
+    In serialized_synchronized mode `simulation_s[i]` and `simulation_calls[i]` are the engine's; where the environment
+    draws, `render_s[i]` and `render_frames[i]` are the renderer's. `loading` are the places in the batch of steps
+    during which kernel modules were compiled or loaded.
     """
 
     kind: ClassVar[str] = "steps"
@@ -256,6 +261,8 @@ class Steps(Event):
     frames: list[int] | None = None
     simulation_s: list[float] | None = None
     simulation_calls: list[int] | None = None
+    render_s: list[float] | None = None
+    render_frames: list[int] | None = None
     loading: list[int] = field(default_factory=list)
 
 

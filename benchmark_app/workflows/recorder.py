@@ -80,6 +80,9 @@ class TrainingRecorder:
         step = env.step if timing.simulation is None else _with_share(env.step, timing.simulation, self._shares)
         self.env_step = timed_step(step, link if world_size == 1 else _NEVER, self._marks, self._now)
         self._shares_taken = timing.simulation is not None
+        self._rendering = timing.rendering
+        if self._rendering is not None:
+            self._rendering.take()  # what was drawn before belongs to no iteration
         self._kernel_loads = kernel_loads
         self._loaded = kernel_loads()
         self._env = env
@@ -130,6 +133,7 @@ class TrainingRecorder:
             if self._early_stop is not None:
                 self._early_stop.add(successes)
         steps = len(env_step_s)
+        render_s, render_frames = (None, None) if self._rendering is None else self._rendering.take()
         loaded, loaded_before = self._kernel_loads(), self._loaded
         event = Iteration(
             t=time.monotonic(),
@@ -146,6 +150,8 @@ class TrainingRecorder:
             success_rate=_mean(self._successes),
             simulation_s=[seconds for seconds, _ in self._shares] if self._shares_taken else None,
             simulation_calls=sum(calls for _, calls in self._shares) if self._shares_taken else None,
+            render_s=render_s,
+            render_frames=render_frames,
             kernel_loads=loaded - loaded_before,
         )
         self._journal.append(event)

@@ -186,6 +186,9 @@ class Session:
             self.timing = Timing(settings.profiling.mode, devices.drain_of(device))
             if self.timing.simulation is not None:
                 env.set_simulation_watch(self.timing.simulation)
+            # Only an environment in this very process has one: what another draws is in its steps.
+            if (renderer := getattr(env, "renderer", None)) is not None:
+                self.timing.watch_renderer(renderer)
             if settings.nan_guard:
                 from benchmark_app.envs.nan_guard import NanGuard
 

@@ -35,6 +35,9 @@ class StepRecorder:
         self._simulation = None if timing is None else timing.simulation
         if self._simulation is not None:
             self._simulation.take()  # whatever was stepped before is none of these steps
+        self._rendering = None if timing is None else timing.rendering
+        if self._rendering is not None:
+            self._rendering.take()
         self._kernel_loads = kernel_loads
         self._loaded = kernel_loads()
         self._first = 0
@@ -46,6 +49,8 @@ class StepRecorder:
         self._frames: list[int] = []
         self._simulation_s: list[float] = []
         self._simulation_calls: list[int] = []
+        self._render_s: list[float] = []
+        self._render_frames: list[int] = []
         self._loading: list[int] = []
         self._flushed_at = time.monotonic()
 
@@ -62,6 +67,10 @@ class StepRecorder:
             seconds, calls = self._simulation.take()
             self._simulation_s.append(seconds)
             self._simulation_calls.append(calls)
+        if self._rendering is not None:
+            seconds, drawn = self._rendering.take()
+            self._render_s.append(seconds)
+            self._render_frames.append(drawn)
         if time.monotonic() - self._flushed_at > FLUSH_PERIOD_S:
             self.flush()
 
@@ -76,6 +85,8 @@ class StepRecorder:
                 frames=self._frames if self._count_frames else None,
                 simulation_s=self._simulation_s if self._simulation is not None else None,
                 simulation_calls=self._simulation_calls if self._simulation is not None else None,
+                render_s=self._render_s if self._rendering is not None else None,
+                render_frames=self._render_frames if self._rendering is not None else None,
                 loading=self._loading,
             )
             self._journal.append(batch)

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 HOST_RETURN, SERIALIZED = "host_return", "serialized_synchronized"
 MODES = (HOST_RETURN, SERIALIZED)
 
 Clock = Callable[[], float]
+
+
+class Drawing(Protocol):
+    """What is told of a renderer: `rendering.base.Renderer` counts it."""
+
+    seconds: float
+    frames: int
+    drain: Callable[[], None] | None
 
 
 class Timing:
@@ -23,6 +32,7 @@ class Timing:
         mode: `host_return` or `serialized_synchronized`.
         now: Called at every boundary; gives seconds of a clock that only runs forwards.
         simulation: Times the engine's share; None in `host_return`.
+        rendering: Tells what the renderer took, once `watch_renderer` was called; None: nothing is drawn.
 
     Args:
         mode: Likewise.
@@ -36,10 +46,36 @@ class Timing:
         self.mode = mode
         self.now: Clock = clock
         self.simulation: SimulationShare | None = None
+        self.rendering: RenderShare | None = None
+        self._drain = drain if mode == SERIALIZED else None
         if mode == SERIALIZED:
             if drain is not None:
                 self.now = _drained(drain, clock)
             self.simulation = SimulationShare(self.now)
+
+    def watch_renderer(self, renderer: Drawing) -> None:
+        """Have what a renderer takes told apart; in `serialized_synchronized` the device is drained around it."""
+        renderer.drain = self._drain
+        self.rendering = RenderShare(renderer)
+
+
+class RenderShare:
+    """How long a renderer took, and what it drew.
+
+    Args:
+        renderer: It counts both for itself.
+    """
+
+    def __init__(self, renderer: Drawing) -> None:
+        self._renderer = renderer
+        self._seconds, self._frames = renderer.seconds, renderer.frames
+
+    def take(self) -> tuple[float, int]:
+        """Seconds of drawing and pictures drawn since this was last asked."""
+        seconds, frames = self._renderer.seconds, self._renderer.frames
+        taken = seconds - self._seconds, frames - self._frames
+        self._seconds, self._frames = seconds, frames
+        return taken
 
 
 class SimulationShare:
