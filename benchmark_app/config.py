@@ -42,6 +42,7 @@ from benchmark_app.settings import (
     task_cfg_class,
 )
 from benchmark_app.startup_settings import startup_problems
+from benchmark_app.video_settings import video_problems
 
 MOST = 10**9
 # The groups with rules of their own, beyond the types of their settings.
@@ -79,6 +80,7 @@ class _Root:
     distributed: Any
     training: Any
     play: Any
+    video: Any
     runtime: Any
     startup: Any
     learning: Any
@@ -207,6 +209,7 @@ def _expected(kind: type[Any], key: str, message: str) -> str:
         "str": "must be a text",
         "int | str": f"must be a whole number or {AUTO}",
         "list[int]": "must be a list of whole numbers such as [32,32]",
+        "list[float]": "must be a list of numbers such as [3.0,-3.0,2.0]",
         "list[str]": "must be a list such as [a,b]",
         "dict[str, str]": "must be pairs such as {old:new}",
         "dict[str, Any]": "must be settings, such as framework.native.PATH=VALUE",
@@ -233,6 +236,7 @@ def _problems(settings: Settings) -> list[str]:
         ("agent.iterations", s.agent.iterations, 1, MOST),
         ("agent.rollout", s.agent.rollout, 1, MOST_ENVS),
         ("training.checkpoint_interval", s.training.checkpoint_interval, 0, MOST),
+        ("training.video_interval", s.training.video_interval, 0, MOST),
         ("training.early_stop_window", s.training.early_stop_window, 1, MOST),
         ("play.episodes", s.play.episodes, 1, MOST),
         ("play.policy_batch", s.play.policy_batch, 1, MOST_ENVS),
@@ -269,7 +273,7 @@ def _problems(settings: Settings) -> list[str]:
             f"profiling.tool={s.profiling.tool}: workflow={s.workflow.name} has no loop to profile; leave it out, or "
             f"choose one of {', '.join(tools.LOOPS)}"
         )
-    found += rank_problems(s) + startup_problems(s) + execution_problems(s)
+    found += rank_problems(s) + startup_problems(s) + execution_problems(s) + video_problems(s)
     if not found and _learns(s):
         found += _native_problems(s)
     return found + _checkpoint_problems(s) + _equivalence_problems(s)

@@ -15,7 +15,9 @@ from benchmark_app.physics import availability
 from benchmark_app.profiling import tools
 from benchmark_app.profiling.host.interpreter import Interpreter, other_interpreter, this_interpreter
 from benchmark_app.rendering import availability as renderers
+from benchmark_app.rendering import mp4
 from benchmark_app.settings import SettingError, Settings
+from benchmark_app.video_settings import records, video_renderer
 
 
 def installation_problems(s: Settings) -> list[str]:
@@ -36,11 +38,15 @@ def _not_installed(s: Settings) -> list[str]:
     if s.worker.program is not None:
         return [] if Path(s.worker.program).is_file() else [f"worker.program={s.worker.program}: no such file"]
     library = s.framework.distribution if {"training", "play"} & set(s.workflow.steps) else None
+    filmed = any(records(s, workflow) for workflow in s.workflow.steps)
+    drawing = {s.rendering.name, *([video_renderer(s)] if filmed else [])}
+    drawn = [distribution for name in sorted(drawing) for distribution in renderers.distributions(name)]
+    encoding = mp4.PACKAGES if filmed else ()
     key, python = engine_python(s)
     try:
-        simulated = [*availability.distributions(s.physics.name), *renderers.distributions(s.rendering.name)]
+        simulated = [*availability.distributions(s.physics.name), *drawn]
         engine = _ask(key, python, simulated)
-        found = _ask("worker.python", s.worker.python, [library] if library else [])
+        found = _ask("worker.python", s.worker.python, [*([library] if library else []), *encoding])
     except SettingError as error:
         return [str(error)]
     with_engine = f" with {key}={python}" if python else ""
@@ -54,6 +60,12 @@ def _not_installed(s: Settings) -> list[str]:
             problems.append(f"physics={s.physics.name}{with_engine}: {problem}")
         if problem := renderers.missing(s.rendering.name, engine, python):
             problems.append(f"rendering={s.rendering.name}{with_engine}: {problem}")
+        elif filmed and (problem := renderers.missing(video_renderer(s), engine, python)):
+            problems.append(f"rendering={s.rendering.name}{with_engine}: Newton's renderer draws the video: {problem}")
+    if lacking := [name for name in encoding if found.versions[name] is None]:
+        asked = "play.video=true" if s.play.video else f"training.video_interval={s.training.video_interval}"
+        packages = f"the package{'s' if len(lacking) > 1 else ''} {' and '.join(lacking)}"
+        problems.append(f"{asked}{where}: needs {packages}; type: {mp4.INSTALL}")
     if library and found.versions[library] is None:
         lacks = f"needs the package {library}; type: pip install {library}"
         problems.append(f"framework={s.framework.name}{where}: {lacks}")

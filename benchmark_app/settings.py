@@ -136,6 +136,7 @@ class TrainingCfg:
 
     warmup_iterations: int | str
     checkpoint_interval: int
+    video_interval: int
     early_stop_success: float | None
     early_stop_window: int
 
@@ -178,12 +179,28 @@ class PlayCfg:
     """`play.*`."""
 
     episodes: int
+    video: bool
     policy_batch: int
     warmup_steps: int | str
 
     def problems(self) -> list[str]:
         """A warm-up of no length."""
         return _warmup_problems("warmup_steps", self.warmup_steps)
+
+
+@dataclass(kw_only=True)
+class VideoCfg:
+    """`video.*`: what `play.video` and `training.video_interval` record."""
+
+    envs: int
+    seconds: float
+    fps: float
+    width: int
+    height: int
+    overlay: bool
+    camera_position: list[float] | None
+    camera_target: list[float] | None
+    camera_fov: float | None
 
 
 @dataclass(kw_only=True)
@@ -309,6 +326,7 @@ class Settings:
     distributed: DistributedCfg
     training: TrainingCfg
     play: PlayCfg
+    video: VideoCfg
     runtime: RuntimeCfg
     startup: StartupCfg
     equivalence: EquivalenceCfg
@@ -357,6 +375,7 @@ GROUPS: dict[str, type[Any]] = {
     "distributed": DistributedCfg,
     "training": TrainingCfg,
     "play": PlayCfg,
+    "video": VideoCfg,
     "runtime": RuntimeCfg,
     "startup": StartupCfg,
     "equivalence": EquivalenceCfg,

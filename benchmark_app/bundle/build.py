@@ -6,6 +6,7 @@ What each number means stands in docs/design.md, section 4.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from benchmark_app.bundle.energy import energy_extra
@@ -28,16 +29,21 @@ from benchmark_app.bundle.schema import (
     TrainingBundle,
 )
 from benchmark_app.bundle.status import RunOutcome, profile_lost, run_status
+from benchmark_app.bundle.video import last_video, video_extra
 from benchmark_app.journal.events import PHASES, CheckpointSaved, Event, Phase, RunPlanned, Scalar
 
 __all__ = ["build_bundle", "run_status"]
 
 
-def build_bundle(events: Iterable[Event]) -> Bundle | None:
+def build_bundle(events: Iterable[Event], recording: Iterable[Event] = ()) -> Bundle | None:
     """Build the bundle of one workflow from the merged events of its journals.
 
     Completed, interrupted and crashed runs take the same path, also when the tail of a journal is lost. What the run
     did not reach is 0.0 and named in `extra.not_reached`.
+
+    Args:
+        events: Those of the workflow.
+        recording: Those of the recording of its videos, where there was one.
 
     Returns:
         The bundle; None if the run was refused or was never planned.
@@ -45,12 +51,15 @@ def build_bundle(events: Iterable[Event]) -> Bundle | None:
     Raises:
         BundleError: The plan itself does not fit the schema, such as an unknown physics engine.
     """
-    events = in_order(events)
+    events, recording = in_order(events), list(recording)
     plan = first(events, RunPlanned)
     outcome = run_status(events)
     if plan is None or outcome.status == "refused":
         return None
-    return _BUILDERS[plan.workflow](plan, outcome, events)
+    bundle = _BUILDERS[plan.workflow](plan, outcome, events)
+    if isinstance(bundle, TrainingBundle | PlayBundle) and (shown := video_extra(recording)):
+        return replace(bundle, video_path=last_video(recording), extra=(bundle.extra or {}) | shown)
+    return bundle
 
 
 def _build_training(plan: RunPlanned, outcome: RunOutcome, events: Sequence[Event]) -> TrainingBundle:

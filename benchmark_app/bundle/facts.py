@@ -28,7 +28,10 @@ WARNINGS = "engine_warnings."
 """Prefix in `extra` of the number of each warning of the engine that means wrong physics."""
 
 # Only this package may say these: a task must not be able to pass for a real run, nor a crash for a clean one.
-_OURS = {"synthetic", "perturbed", "reason", "failed_at", "exit_code", "exit_note", "profile_lost", "not_reached"}
+_OURS = {
+    *("synthetic", "perturbed", "reason", "failed_at", "exit_code", "exit_note", "profile_lost", "not_reached"),
+    *("videos", "video_lost"),
+}
 
 
 def build_identity(plan: RunPlanned, outcome: RunOutcome, events: Sequence[Event]) -> RunIdentity:

@@ -161,12 +161,12 @@ def _failed_before(events: list[Event], t: float) -> bool:
 def _crash_reason(events: list[Event]) -> str:
     failed, current = first(events, Failed), passes(events)[-1].events
     if (silent := _silent_rank(events, current)) is not None:
-        return f"rank {silent.rank}: {_end_of(silent)}"
+        return f"rank {silent.rank}: {ending(silent)}"
     if failed is not None:
         return f"rank {failed.rank}: {_one_line(failed.error)}" if _ranks(current) > 1 else _one_line(failed.error)
     exited = last(current, WorkerExited)
     if exited is not None:
-        return _end_of(exited)
+        return ending(exited)
     if first(events, RunClosed) is None:
         return "the supervisor ended without closing the run (killed, or power loss)"
     if first(events, WorkerSpawned) is None:
@@ -187,7 +187,8 @@ def _ranks(current: list[Event]) -> int:
     return len({exited.rank for exited in every(current, WorkerExited)})
 
 
-def _end_of(exited: WorkerExited) -> str:
+def ending(exited: WorkerExited) -> str:
+    """How a worker ended that did not do all of its work, in a line."""
     memory = f": {exited.out_of_memory}" if exited.out_of_memory else ""
     return _one_line(exited.last_words) or f"{_describe_exit(exited.exit_code)} before it finished its work{memory}"
 

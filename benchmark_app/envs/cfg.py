@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-from .declaration import TaskDeclaration
+from benchmark_app.rendering.camera import CameraSpec
+
+from .declaration import DEFAULT_VIEW, TaskDeclaration
 
 CANONICAL_KEYS = {
     "policy": "observation.state",
@@ -43,6 +45,11 @@ class EnvCfg:
     def description(self) -> str:
         """What the robot is to do, in one sentence; what a policy that takes language is told. The name by default."""
         return self.name
+
+    @property
+    def view(self) -> CameraSpec:
+        """How people look at the task, in pictures and videos."""
+        return DEFAULT_VIEW if self.declaration is None else self.declaration.view
 
     @property
     def state_names(self) -> list[str]:

@@ -5,6 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from benchmark_app.rendering.camera import CameraSpec, Vector
+
+
+def looked_at(position: Vector, target: Vector, follow: str | None = None) -> CameraSpec:
+    """How people look at a task: with shadows, smooth edges and squares on the floor.
+
+    Args:
+        position: Where they stand [m].
+        target: What is in the middle of the picture [m].
+        follow: The link that they go along with; both points then count from its origin.
+    """
+    return CameraSpec(
+        name="view",
+        width=640,
+        height=400,
+        position=position,
+        target=target,
+        link=follow,
+        turns=False,
+        shadows=True,
+        checkered=True,
+        samples=4,
+    )
+
+
+DEFAULT_VIEW = looked_at((3.0, -3.0, 2.0), (0.0, 0.0, 0.5))
+"""A task that says nothing else is looked at from in front, to the right and above."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class JointRow:
@@ -64,6 +92,7 @@ class TaskDeclaration:
         links: Name to address: papers, code, sites.
         sources: Where its assets and its ideas come from, with licences.
         contacts: It has contacts, so that engines may differ in more than rounding.
+        view: How people look at it, in pictures and videos; its size does not matter.
     """
 
     suite: str
@@ -81,3 +110,4 @@ class TaskDeclaration:
     differs: tuple[str, ...] = ()
     links: Mapping[str, str] = field(default_factory=dict)
     contacts: bool = False
+    view: CameraSpec = DEFAULT_VIEW

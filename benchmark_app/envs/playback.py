@@ -5,22 +5,21 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from benchmark_app.physics.base import SimBackend
-from benchmark_app.physics.playback import (
+from benchmark_app.physics.playback import EnvPlayCapabilities, PhysicsState, PhysicsStateLayout
+from benchmark_app.physics.scene import SceneSpec
+from benchmark_app.rendering.play_cfg import (
     CameraCfg,
     DebugOverlay,
     DebugOverlayGetter,
     DebugPrimitive,
-    EnvPlayCapabilities,
-    PhysicsState,
-    PhysicsStateLayout,
     PlayRendererCfg,
 )
 
@@ -38,6 +37,9 @@ from .playback_rules import (
     resolve_plan,
 )
 
+if TYPE_CHECKING:
+    from benchmark_app.rendering.play import PlayRenderer
+
 __all__ = [
     "CameraCfg",
     "DebugOverlayGetter",
@@ -53,11 +55,20 @@ __all__ = [
 class Playback(ABC):
     """The part of a `TorchEnv` that shows it, by what the engine declares in `play_capabilities`.
 
-    Everything here is cold. What the engine does not declare is refused before anything runs.
+    Everything here is cold. What the engine does not declare is refused before anything runs. The pictures are those
+    of Newton's renderer, whatever the engine, and have nothing to do with those a task may see.
     """
 
     _steps: torch.Tensor  # [N] int64, control steps of the running episodes
+    _play_renderer: PlayRenderer | None = None
     _captures_frames: bool = False
+
+    if TYPE_CHECKING:  # the task's; only an engine in this process is drawn
+
+        @staticmethod
+        def scene(cfg: Any, num_envs: int) -> SceneSpec:
+            """The scene an engine is to build."""
+            ...
 
     @property
     @abstractmethod
@@ -96,28 +107,31 @@ class Playback(ABC):
         height: int = 720,
         camera_kwargs: CameraCfg | Mapping[str, Any] | None = None,
     ) -> None:
-        """Make the engine's renderer, or make it anew.
+        """Make the renderer, or make it anew.
+
+        In a frame each environment has a picture of its own, side by side; in a window all stand in one scene.
 
         Args:
-            render_spacing: Distance between neighbouring environments in the picture [m]; None: the engine's own.
-            render_offset_mode: How environments are laid out, one of the engine's own names; None: its default.
+            render_spacing: Distance between neighbouring environments in a window [m]; None: as the task's extent asks.
+            render_offset_mode: `"grid"`, or None, which is the same.
             headless: No window.
             capture: Frames will be captured.
-            width: Width of a frame [px].
-            height: Height of a frame [px].
-            camera_kwargs: The camera, or the arguments of `CameraCfg`.
+            width: Width of a frame, and of a window [px].
+            height: Height, likewise.
+            camera_kwargs: The camera, or the arguments of `CameraCfg`; None: as the task is looked at.
 
         Raises:
             NotImplementedError: The engine does not declare what is asked for.
-            ValueError: A value is outside its range, there would be neither window nor capture, or the camera names
-                an environment that does not exist.
-            RuntimeError: The environment is closed, or a window is asked for without a display.
+            ValueError: A value is outside its range, there would be neither window nor capture, the camera names an
+                environment that does not exist, or so many pictures do not fit into a frame.
+            RuntimeError: The environment is closed, or a window is asked for without a display or without the packages
+                that it needs.
         """
         self._require_open()
         if headless and not capture:
             raise ValueError("headless=True, capture=False: nothing would be shown or captured")
         camera = camera_cfg(camera_kwargs)
-        if camera is not None:
+        if camera is not None and camera.env_index is not None:
             self._require_row(camera.env_index)
         if capture:
             require_capability(self.backend, "capture video frames", "supports_native_video_capture")
@@ -126,18 +140,35 @@ class Playback(ABC):
             if camera is not None:
                 require_capability(self.backend, "take a camera profile in its window", "supports_interactive_camera")
             require_display()
-        self.backend.init_play_renderer(
-            PlayRendererCfg(
-                render_spacing=render_spacing,
-                render_offset_mode=render_offset_mode,
-                headless=headless,
-                capture=capture,
-                width=width,
-                height=height,
-                camera=camera,
-            )
+        cfg = PlayRendererCfg(
+            render_spacing=render_spacing,
+            render_offset_mode=render_offset_mode,
+            headless=headless,
+            capture=capture,
+            width=width,
+            height=height,
+            camera=camera,
         )
+        self._drop_play_renderer()
+        self._play_renderer = self._make_play_renderer(cfg)
         self._captures_frames = capture
+
+    def _make_play_renderer(self, cfg: PlayRendererCfg) -> PlayRenderer:
+        from benchmark_app.rendering.play import PlayRenderer
+
+        scene = self.scene(self.cfg, self.num_envs)
+        return PlayRenderer(self.backend, scene, self.cfg.view, cfg, period_s=self.cfg.control_dt)
+
+    def _open_play_video(self, path: str, fps: float) -> AbstractContextManager[Callable[[np.ndarray], None]]:
+        from benchmark_app.rendering.mp4 import open_video
+
+        return open_video(path, fps)
+
+    def _drop_play_renderer(self) -> None:
+        """Close the renderer, if there is one: before another is made, and before the engine is closed."""
+        renderer, self._play_renderer, self._captures_frames = self._play_renderer, None, False
+        if renderer is not None:
+            renderer.close()
 
     def render(self, mode: str = "rgb_array") -> np.ndarray:
         """Draw the present state, with a renderer of its own making where there is none yet.
@@ -167,7 +198,6 @@ class Playback(ABC):
 
         Raises:
             RuntimeError: The environment is closed, or the renderer was not made with `capture=True`.
-            ValueError: What the engine drew is no such picture.
         """
         return self._capture(None, None)
 
@@ -175,7 +205,12 @@ class Playback(ABC):
         self._require_open()
         if not self._captures_frames:
             raise RuntimeError("capture_play_video_frame() before init_play_renderer(capture=True)")
-        return checked_frame("the engine's frame", self.backend.capture_play_frame(physics_state, overlay)).copy()
+        assert self._play_renderer is not None, "made with the flag"
+        return self._play_renderer.capture(physics_state, overlay)
+
+    def _show(self, physics_state: np.ndarray | None, overlay: DebugOverlay | None) -> bool:
+        assert self._play_renderer is not None, "made before anything is shown"
+        return self._play_renderer.show(physics_state, overlay)
 
     # Playing.
 
@@ -237,6 +272,7 @@ class Playback(ABC):
             ValueError: Recording without a positive number of steps or an output, steps or frames that are not what
                 they must be, or an overlay that is not for N environments.
             RuntimeError: The environment is closed, or a window is asked for without a display.
+            VideoError: The video cannot be written; there is then no such file.
         """
         record = output_video is not None if record_video is None else record_video
         window = not (record if headless is None else headless)
@@ -251,8 +287,7 @@ class Playback(ABC):
         self.init_play_renderer(
             render_spacing, render_offset_mode, headless=not window, capture=record, camera_kwargs=camera_kwargs
         )
-        open_video = nullcontext() if video is None else self.backend.open_play_video(video, 1.0 / self.cfg.control_dt)
-        with open_video as write:
+        with nullcontext() if video is None else self._open_play_video(video, 1.0 / self.cfg.control_dt) as write:
             carry = initialize()
             for index in count() if num_steps is None else range(num_steps):
                 carry = step(carry)
@@ -263,7 +298,7 @@ class Playback(ABC):
                     replaced = None if on_frame is None else on_frame(index, frame)
                     write(frame if replaced is None else checked_frame("on_frame's frame", replaced, frame.shape))
                 # A closed window ends what only it shows; a video gets its steps.
-                if window and not self.backend.show_play_frame(physics_state, overlay):
+                if window and not self._show(physics_state, overlay):
                     if write is None:
                         break
                     window = False

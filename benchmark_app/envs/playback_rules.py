@@ -12,7 +12,8 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from benchmark_app.physics.base import SimBackend
-from benchmark_app.physics.playback import CameraCfg, DebugOverlay, DebugOverlayGetter, cannot
+from benchmark_app.physics.playback import cannot
+from benchmark_app.rendering.play_cfg import CameraCfg, DebugOverlay, DebugOverlayGetter
 
 Wanted = TypeVar("Wanted")
 

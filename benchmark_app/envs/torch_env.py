@@ -338,6 +338,7 @@ class TorchEnv(Failures, Playback):
         """Close the engine. Calling it twice is harmless."""
         if not self._closed:
             self._closed = True
+            self._drop_play_renderer()
             self._backend.close()
 
     # The lifecycle.

@@ -136,6 +136,19 @@ class EngineWarned(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class VideosPlanned(Event):
+    """Videos are about to be recorded of what a workflow left, by `renderer`; `reason` says why that one.
+
+    It stands in a journal of its own, that of the recording: nothing of it is a part of what was measured.
+    """
+
+    kind: ClassVar[str] = "videos_planned"
+    count: int
+    renderer: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class WorkerExited(Event):
     """The worker process is gone. `exit_code` is negative for a signal, as in `subprocess`.
 
@@ -291,6 +304,23 @@ class CheckpointSaved(Event):
 
     kind: ClassVar[str] = "checkpoint_saved"
     path: str
+    iteration: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class VideoSaved(Event):
+    """A video is complete on disk.
+
+    `path` is relative to the run directory. It shows `episodes` episodes side by side, played by the policy of
+    `iteration` (None: as the checkpoint says), in `frames` frames and `seconds`. `cut`: an episode went on.
+    """
+
+    kind: ClassVar[str] = "video_saved"
+    path: str
+    episodes: int
+    frames: int
+    seconds: float
+    cut: bool
     iteration: int | None = None
 
 

@@ -20,6 +20,9 @@ from benchmark_app.journal.events import CheckpointSaved, Diagnostics
 
 from .run_directory import RunDirectory
 
+VIDEO = "video"
+"""What the worker of a recording does; its journals and logs begin with it."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class WorkflowResult:
@@ -54,6 +57,11 @@ def load_events(directory: RunDirectory, workflow: str) -> tuple[list[Event], li
     return merge(*(events for events, _ in read)), [dropped for _, dropped in read if dropped]
 
 
+def load_recording(directory: RunDirectory, workflow: str) -> list[Event]:
+    """Read the journals of the recording of a workflow's videos; empty where there was none."""
+    return load_events(directory, f"{VIDEO}.{workflow}")[0]
+
+
 def close_workflow(directory: RunDirectory, workflow: str, lost: str = "") -> WorkflowResult:
     """Build and write the bundle of a workflow that has ended, from its journals alone.
 
@@ -71,7 +79,7 @@ def close_workflow(directory: RunDirectory, workflow: str, lost: str = "") -> Wo
         except OSError as error:
             dropped.append(f"{CONDITIONS} could not be written: {error.strerror}")
     try:
-        written = _write_result(workflow, events, path)
+        written = _write_result(workflow, events, load_recording(directory, workflow), path)
     except BundleError as error:
         lost = f"{path.name} cannot be built: {error}"
     except OSError as error:
@@ -89,13 +97,13 @@ def close_workflow(directory: RunDirectory, workflow: str, lost: str = "") -> Wo
     )
 
 
-def _write_result(workflow: str, events: list[Event], path: Path) -> bool:
+def _write_result(workflow: str, events: list[Event], recording: list[Event], path: Path) -> bool:
     """Write what a workflow found, if it was not refused; return whether there was anything."""
     if workflow == "equivalence":
         if (result := build_equivalence(events)) is not None:
             write_json_file(result, path)
         return result is not None
-    if (bundle := build_bundle(events)) is None:
+    if (bundle := build_bundle(events, recording)) is None:
         return False
     if workflow == "play":  # first, so that whoever finds the bundle finds its episodes
         write_json_lines(episode_rows(events), path.with_name(EPISODES))

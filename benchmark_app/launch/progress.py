@@ -9,7 +9,16 @@ from typing import TextIO
 
 from benchmark_app.checkpoint_card import iterations_left
 from benchmark_app.journal import Event
-from benchmark_app.journal.events import Conditions, EngineWarned, Episode, Iteration, LoopStarted, Phase, Steps
+from benchmark_app.journal.events import (
+    Conditions,
+    EngineWarned,
+    Episode,
+    Iteration,
+    LoopStarted,
+    Phase,
+    Steps,
+    VideoSaved,
+)
 from benchmark_app.settings import Settings
 
 PLAIN_PERIOD_S = 10.0
@@ -79,6 +88,9 @@ class Progress:
                 self._advance(event.t, self._done + (0 if self._name == "play" else count), frames, None)
             elif isinstance(event, Episode):
                 self._done += 1
+            elif isinstance(event, VideoSaved):
+                self._done += 1
+                self._text = f"recorded {event.path}"
         self._write()
 
     def _advance(self, t: float, done: int, frames: int, reward: float | None) -> None:

@@ -16,6 +16,7 @@ from .application import finish, status_of
 from .closing import WorkflowResult, close_workflow
 from .heartbeat import FILE as HEARTBEAT
 from .heartbeat import is_live, last_beat
+from .recording import remove_unfinished
 from .run_directory import LOCK, MANIFEST, RunDirectory, RunDirectoryBusyError
 from .startup_artefacts import PRIVATE_KERNELS
 
@@ -60,6 +61,7 @@ def rebuild(path: Path) -> tuple[list[WorkflowResult], list[str]]:
         directory.release_reserve()
         for kernels in directory.path.glob(f"{PRIVATE_KERNELS}-*"):
             shutil.rmtree(kernels, ignore_errors=True)
+        remove_unfinished(directory.path)
         directory.manifest = _manifest(directory.path)
         begun = [workflow for workflow in WORKFLOWS if directory.journal(f"{workflow}.supervisor").is_file()]
         results = [close_workflow(directory, workflow) for workflow in begun]

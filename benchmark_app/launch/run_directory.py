@@ -19,6 +19,7 @@ RESERVE = ".reserve"
 CHECKPOINTS = "checkpoints"
 JOURNAL = "journal"
 LOGS = "logs"
+VIDEOS = "videos"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from benchmark_app.bundle.conditions import read_warnings
 from benchmark_app.bundle.facts import WARNINGS
 from benchmark_app.bundle.read import read_bundle_file
 from benchmark_app.bundle.schema import Bundle, PlayBundle, RuntimeBundle, StartupBundle, TrainingBundle
+from benchmark_app.bundle.video import LOST
 from benchmark_app.journal.events import Scalar
 from benchmark_app.settings import Settings
 
@@ -48,6 +49,8 @@ def print_summary(directory: RunDirectory, results: list[WorkflowResult], settin
             print(f"  {'':<9} {'':<12} {more}")
         if meaning := _meaning(bundles.get(result.workflow)):
             print(f"  {'':<9} {'':<12} {meaning}")
+        for text in _videos(bundles.get(result.workflow)):
+            print(f"  {'':<9} {'video':<12} {text}")
         for text in read_warnings(directory.path, result.workflow):
             print(f"  {'':<9} {'warning':<12} {text}")
         for name, count in _warnings(bundles.get(result.workflow)).items():
@@ -64,6 +67,21 @@ def _warnings(bundle: Bundle | None) -> dict[str, Scalar]:
     """How often the engine gave each warning that means wrong physics."""
     extra = bundle.extra or {} if bundle is not None else {}
     return {key.removeprefix(WARNINGS): count for key, count in extra.items() if key.startswith(WARNINGS) and count}
+
+
+def _videos(bundle: Bundle | None) -> list[str]:
+    """What became of the videos asked for: the last one, and what keeps others from being there."""
+    extra: dict[str, Any] = (bundle.extra or {}) if bundle is not None else {}
+    found = []
+    if isinstance(bundle, TrainingBundle | PlayBundle) and bundle.video_path is not None:
+        more = f" and {extra['videos'] - 1} more" if extra["videos"] > 1 else ""
+        shows = f"{_count(extra['video_episodes'], 'episode')}, {extra['video_seconds']:.1f} s"
+        cut = ", cut there (video.seconds): an episode went on" if extra["video_cut"] else ""
+        why = f", since {extra['video_renderer_reason']}" if "video_renderer_reason" in extra else ""
+        found.append(f"{bundle.video_path}{more}: {shows}{cut}; drawn by {extra['video_renderer']}{why}")
+    if LOST in extra:
+        found.append(f"{'no video' if not extra['videos'] else 'no further video'}: {extra[LOST]}")
+    return found
 
 
 def _count(number: int, what: str) -> str:

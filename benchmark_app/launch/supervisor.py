@@ -11,6 +11,7 @@ import sys
 import time
 import traceback
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from benchmark_app import __version__
@@ -37,6 +38,7 @@ from benchmark_app.profiling import tools
 from benchmark_app.profiling.host import facts, gpu
 from benchmark_app.rank_settings import rank_facts
 from benchmark_app.settings import Settings
+from benchmark_app.video_settings import records
 
 from . import agent_report
 from .closing import WorkflowResult, close_workflow, load_events
@@ -46,6 +48,7 @@ from .passes import Pass, passes_of
 from .progress import Progress
 from .py_spy import PySpy
 from .ranks import Workers
+from .recording import Recording, takes_of
 from .run_directory import CHECKPOINTS, LOGS, RunDirectory
 from .series import FOLDER, SeriesWriter
 from .signals import StopSignals
@@ -128,7 +131,22 @@ class Supervisor:
                 journal.sync()
             except OSError as error:
                 lost = "; ".join(filter(None, (lost, f"the last events could not be written: {error.strerror}")))
-        return close_workflow(self._directory, workflow, lost)
+        result = close_workflow(self._directory, workflow, lost)
+        return self._record(result, checkpoint, lost) if records(self._settings, workflow) else result
+
+    def _record(self, result: WorkflowResult, checkpoint: str | None, lost: str) -> WorkflowResult:
+        """Record the videos of a workflow that has ended; its results are on disk already."""
+        workflow = result.workflow
+        takes = takes_of(self._settings, result, checkpoint, load_events(self._directory, workflow)[0])
+        if not takes:
+            return result
+        recording = Recording(self._directory, self._settings, self._signals, self.limits, self._progress)
+        try:
+            recording.run(workflow, takes)
+        except OSError as error:
+            return replace(result, lost=f"the video could not be recorded: {error.strerror or error}")
+        again = close_workflow(self._directory, workflow, lost)
+        return again if again.bundle is not None else replace(result, lost=again.lost)  # what was written before stays
 
     def _profile(self, workflow: str, journal: JournalWriter) -> str:
         """Record the file a profiler left; return what is missing, "" if nothing is."""

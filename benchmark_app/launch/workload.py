@@ -24,7 +24,7 @@ COUNTS = {
 BESIDES = {
     *(f"{group}.name" for group in ("task", "physics")),
     *("task.gym_id", "agent.algorithm", "agent.iterations", "play.episodes", "runtime.steps"),
-    *("learning.series", "training.checkpoint_interval"),
+    *("learning.series", "training.checkpoint_interval", "training.video_interval", "play.video"),
 }
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,7 @@ import numpy as np
 import torch
 
 from .capabilities import BackendCapabilities
-from .playback import DebugOverlay, EnvPlayCapabilities, PhysicsStateLayout, PlayRendererCfg, cannot
+from .playback import EnvPlayCapabilities, PhysicsStateLayout, cannot
 from .scene import RobotFacts
 
 RECEIPT_VERSION = 1
@@ -242,48 +241,10 @@ class SimBackend(ABC):
     def close(self) -> None:
         """Release the engine. Calling it twice is harmless."""
 
-    # Playback. What an engine declares in `play_capabilities` it implements here.
+    # Playback. What an engine declares of its state in `play_capabilities` it implements here; pictures are drawn from
+    # its bodies (`rendering.play`), so that one that tells their poses declares what `playback.DRAWN` has.
 
     play_capabilities: EnvPlayCapabilities = EnvPlayCapabilities()
-
-    def init_play_renderer(self, cfg: PlayRendererCfg) -> None:
-        """Make the renderer, or make it anew with other settings."""
-        raise cannot(self, "render", "supports_native_video_capture or supports_native_interactive_renderer")
-
-    def show_play_frame(self, physics_state: np.ndarray | None = None, overlay: DebugOverlay | None = None) -> bool:
-        """Show a frame in the window.
-
-        Args:
-            physics_state: Snapshots `[N, state_width]` to show; None: the engine's present state.
-            overlay: What to draw over it.
-
-        Returns:
-            Whether the window is still open.
-        """
-        raise cannot(self, "open a window", "supports_native_interactive_renderer")
-
-    def capture_play_frame(
-        self, physics_state: np.ndarray | None = None, overlay: DebugOverlay | None = None
-    ) -> np.ndarray:
-        """Draw a frame off screen; arguments as in `show_play_frame`.
-
-        Returns:
-            uint8 `[height, width, 3]`, RGB, the top row first.
-        """
-        raise cannot(self, "capture video frames", "supports_native_video_capture")
-
-    def open_play_video(self, path: str, fps: float) -> AbstractContextManager[Callable[[np.ndarray], None]]:
-        """Write a video frame by frame.
-
-        Args:
-            path: File to write.
-            fps: Frames per second of the video.
-
-        Returns:
-            A context that gives what takes the next frame. Left normally, the file is complete; left by an exception,
-            there is no file.
-        """
-        raise cannot(self, "record a video", "supports_native_video_capture")
 
     def get_physics_state_snapshot(self, time: np.ndarray) -> np.ndarray:
         """The physics state of every row, as numbers that nothing changes later.

@@ -1,16 +1,11 @@
-"""What an engine can show of itself, and the types it is asked with."""
+"""What an engine can show of itself, and its physics state as numbers."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import NamedTuple
 
 import numpy as np
-
-Vector: TypeAlias = tuple[float, float, float]
-PrimitiveKind = Literal["sphere", "line", "arrow"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +49,16 @@ _NEEDS = {
     "supports_debug_overlay": "supports_native_video_capture",
     "supports_mocap_playback": "supports_physics_state_playback",
 }
+
+
+DRAWN = EnvPlayCapabilities(
+    supports_native_interactive_renderer=True,
+    supports_interactive_camera=True,
+    supports_interactive_debug_overlay=True,
+    supports_native_video_capture=True,
+    supports_debug_overlay=True,
+)
+"""What can be shown of every engine that tells where its bodies are (`SimBackend.body_poses`)."""
 
 
 def cannot(backend: object, action: str, capability: str) -> NotImplementedError:
@@ -126,113 +131,3 @@ class PhysicsStateLayout:
             mocap_pos.reshape(*rows, self.nmocap, 3),
             mocap_quat.reshape(*rows, self.nmocap, 4),
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class CameraCfg:
-    """A camera that looks at a point, +z up in the picture.
-
-    Attributes:
-        position: Where it stands [m], in the frame of the environment `env_index`.
-        target: The point in the middle of the picture [m], likewise.
-        fov: Vertical field of view [deg], between 0 and 180.
-        env_index: The environment whose frame is meant.
-
-    Raises:
-        ValueError: A value is outside its range; the message names it.
-    """
-
-    position: Vector
-    target: Vector
-    fov: float = 45.0
-    env_index: int = 0
-
-    def __post_init__(self) -> None:
-        _require_point("position", self.position)
-        _require_point("target", self.target)
-        if tuple(self.position) == tuple(self.target):
-            raise ValueError(f"target={self.target}: must differ from position")
-        if not 0 < self.fov < 180:
-            raise ValueError(f"fov={self.fov}: must be between 0 and 180 degrees")
-        if self.env_index < 0:
-            raise ValueError(f"env_index={self.env_index}: must not be negative")
-
-
-@dataclass(frozen=True, kw_only=True)
-class DebugPrimitive:
-    """A shape drawn over the scene.
-
-    Attributes:
-        kind: `"sphere"`, `"line"` or `"arrow"`.
-        start: Centre of the sphere, or where the line or arrow starts [m], in the frame of its environment.
-        end: Where a line or arrow ends [m], likewise; None for a sphere.
-        size: Radius of the sphere, or thickness of the line or arrow [m].
-        color: Red, green, blue and opacity, each from 0 to 1.
-
-    Raises:
-        ValueError: A value is outside its range, or `end` does not go with `kind`; the message names it.
-    """
-
-    kind: PrimitiveKind
-    start: Vector
-    end: Vector | None = None
-    size: float = 0.02
-    color: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 1.0)
-
-    def __post_init__(self) -> None:
-        if self.kind not in get_args(PrimitiveKind):
-            raise ValueError(f"kind={self.kind!r}: choose one of {', '.join(get_args(PrimitiveKind))}")
-        _require_point("start", self.start)
-        if (self.end is None) != (self.kind == "sphere"):
-            raise ValueError(f"end={self.end}: a line or an arrow has an end, a sphere has none (kind={self.kind!r})")
-        if self.end is not None:
-            _require_point("end", self.end)
-        if not (math.isfinite(self.size) and self.size > 0):
-            raise ValueError(f"size={self.size}: must be a length greater than 0")
-        if len(self.color) != 4 or not all(0 <= part <= 1 for part in self.color):
-            raise ValueError(f"color={self.color}: must be four numbers from 0 to 1")
-
-
-DebugOverlay: TypeAlias = Sequence[Sequence[DebugPrimitive] | None]
-"""For each environment, what is drawn in it; None: nothing."""
-
-DebugOverlayGetter: TypeAlias = Callable[[], DebugOverlay | None]
-"""Asked before each frame is drawn; None: nothing is drawn anywhere."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlayRendererCfg:
-    """How an engine is to show itself.
-
-    Attributes:
-        render_spacing: Distance between neighbouring environments in the picture [m]; None: the engine's own.
-        render_offset_mode: How environments are laid out, one of the engine's own names; None: its default.
-        headless: No window.
-        capture: Frames will be captured.
-        width: Width of a frame [px].
-        height: Height of a frame [px].
-        camera: Where from; None: the engine's default.
-
-    Raises:
-        ValueError: A value is outside its range; the message names it.
-    """
-
-    render_spacing: float | None = None
-    render_offset_mode: str | None = None
-    headless: bool = False
-    capture: bool = False
-    width: int = 1280
-    height: int = 720
-    camera: CameraCfg | None = None
-
-    def __post_init__(self) -> None:
-        if self.render_spacing is not None and not (math.isfinite(self.render_spacing) and self.render_spacing > 0):
-            raise ValueError(f"render_spacing={self.render_spacing}: must be a length greater than 0, or None")
-        for name in ("width", "height"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)}: must be at least 1 pixel")
-
-
-def _require_point(name: str, value: Any) -> None:
-    if len(value) != 3 or not all(math.isfinite(part) for part in value):
-        raise ValueError(f"{name}={value}: must be three finite numbers")

@@ -31,6 +31,8 @@ class CameraSpec:
         up: A direction that is up in the picture, likewise; not the one it looks in.
         fov: Vertical field of view [deg], between 0 and 180.
         link: The link it is mounted on and moves with, by its name in the robot's file; None: it stands still.
+        turns: It turns with that link; otherwise it only goes where the link goes, and `position`, `target` and `up`
+            count from its origin along the environment's axes.
         data_types: What it gives: `rgb`, `depth` or both.
         shadows: Things cast shadows.
         checkered: The floor is covered with squares, by which a motion over it is seen.
@@ -48,6 +50,7 @@ class CameraSpec:
     up: Vector = (0.0, 0.0, 1.0)
     fov: float = 45.0
     link: str | None = None
+    turns: bool = True
     data_types: tuple[str, ...] = ("rgb",)
     shadows: bool = False
     checkered: bool = False

@@ -21,4 +21,4 @@ def _workflow(name: str) -> Callable[[Session], None]:
     return run
 
 
-WORKFLOWS = {name: _workflow(name) for name in ("startup", "runtime", "training", "play", "equivalence")}
+WORKFLOWS = {name: _workflow(name) for name in ("startup", "runtime", "training", "play", "equivalence", "video")}

@@ -45,6 +45,7 @@ class Session:
         part: Which of the workflow's worker processes this is, "" where it has but one.
         rank: Which of the processes that train one policy this is; 0 where there is but one.
         checkpoint: Policy to play, or training to continue; None elsewhere.
+        takes: The videos to record; of other workflows there are none.
         directory: The run directory.
         checkpoint_dir: Folder for checkpoints.
         log_dir: Folder for the library's own files.
@@ -65,6 +66,7 @@ class Session:
         self.link = link
         self.part: str = spec["part"]
         self.rank: int = spec["rank"]
+        self.takes: list[dict[str, Any]] = spec.get("takes", [])
         self.directory = Path(spec["directory"])
         self.checkpoint = None if spec["checkpoint"] is None else Path(spec["checkpoint"])
         self.checkpoint_dir = Path(spec["checkpoints"])

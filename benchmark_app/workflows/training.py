@@ -41,9 +41,11 @@ def run(session: Session) -> None:
     def after(completed: int) -> None:
         if counted := live.after_iteration():
             session.extra(**counted)
-        interval = settings.training.checkpoint_interval
-        if interval and completed < budget and completed % interval == 0:
-            _save(session, env, learner, f"iteration_{done + completed}", done + completed)
+        iteration = done + completed
+        every, filmed = settings.training.checkpoint_interval, settings.training.video_interval
+        due = (every and completed % every == 0) or (filmed and iteration % filmed == 0)
+        if due and completed < budget:
+            _save(session, env, learner, f"iteration_{iteration}", iteration)
         watch()
 
     recorder = TrainingRecorder(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from benchmark_app.envs.declaration import JointRow, TaskDeclaration
+from benchmark_app.envs.declaration import JointRow, TaskDeclaration, looked_at
 
 from ..locomotion.declaration import CODE, DIFFERS, METRICS, SOURCES, reward_terms
 
@@ -47,4 +47,5 @@ DECLARATION = TaskDeclaration(
     },
     sources=SOURCES,
     contacts=True,
+    view=looked_at((2.3, -2.6, 1.4), (0.0, 0.0, -0.2), follow="torso"),
 )

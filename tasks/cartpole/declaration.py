@@ -1,6 +1,6 @@
 """What the cartpole task claims to be."""
 
-from benchmark_app.envs.declaration import JointRow, Source, TaskDeclaration
+from benchmark_app.envs.declaration import JointRow, Source, TaskDeclaration, looked_at
 
 DECLARATION = TaskDeclaration(
     suite="classic",
@@ -48,4 +48,5 @@ DECLARATION = TaskDeclaration(
         "Barto, Sutton and Anderson 1983": "https://doi.org/10.1109/TSMC.1983.6313077",
         "Isaac Lab's environments": "https://isaac-sim.github.io/IsaacLab/main/source/overview/environments.html",
     },
+    view=looked_at((0.0, -6.2, 1.5), (0.0, 0.0, 0.1)),
 )

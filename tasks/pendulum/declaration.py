@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmark_app.envs.declaration import JointRow, Source, TaskDeclaration
+from benchmark_app.envs.declaration import JointRow, Source, TaskDeclaration, looked_at
 
 DECLARATION = TaskDeclaration(
     suite="classic",
@@ -47,4 +47,5 @@ DECLARATION = TaskDeclaration(
             licence="MIT",
         ),
     ),
+    view=looked_at((0.0, -3.2, 0.6), (0.0, 0.0, 0.0)),
 )

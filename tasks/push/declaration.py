@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmark_app.envs.declaration import JointRow, Source, TaskDeclaration
+from benchmark_app.envs.declaration import JointRow, Source, TaskDeclaration, looked_at
 
 DECLARATION = TaskDeclaration(
     suite="manipulation",
@@ -52,4 +52,5 @@ DECLARATION = TaskDeclaration(
     ),
     links={"PushT (Diffusion Policy)": "https://diffusion-policy.cs.columbia.edu/"},
     contacts=True,
+    view=looked_at((1.15, -0.95, 0.85), (0.32, 0.0, 0.0)),
 )

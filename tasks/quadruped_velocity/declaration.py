@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmark_app.envs.declaration import JointRow, Source, TaskDeclaration
+from benchmark_app.envs.declaration import JointRow, Source, TaskDeclaration, looked_at
 
 LEGS = ("front_left", "front_right", "rear_left", "rear_right")
 
@@ -77,4 +77,5 @@ DECLARATION = TaskDeclaration(
         ),
     ),
     contacts=True,
+    view=looked_at((1.0, -1.2, 0.5), (0.0, 0.0, -0.1), follow="trunk"),
 )

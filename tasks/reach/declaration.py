@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmark_app.envs.declaration import JointRow, Source, TaskDeclaration
+from benchmark_app.envs.declaration import JointRow, Source, TaskDeclaration, looked_at
 
 DECLARATION = TaskDeclaration(
     suite="manipulation",
@@ -54,4 +54,5 @@ DECLARATION = TaskDeclaration(
     links={
         "Isaac Lab's environments": "https://isaac-sim.github.io/IsaacLab/main/source/overview/environments.html",
     },
+    view=looked_at((1.4, -1.4, 1.0), (0.0, 0.0, 0.45)),
 )

@@ -36,6 +36,7 @@ from benchmark_app.journal.events import (
     Phase,
     Refused,
     Steps,
+    VideoSaved,
     WorkerFacts,
 )
 from benchmark_app.parent_link import ParentLink
@@ -109,6 +110,25 @@ def save(spec, journal, iteration, stem=None):
     journal.append(CheckpointSaved(t=time.monotonic(), path=str(path), iteration=iteration))
 
 
+def record(spec, journal, link):
+    """Pretended videos: under another name until they are complete."""
+    for index, take in enumerate(spec["takes"]):
+        path = Path(spec["directory"]) / "videos" / f"{take['name']}.mp4"
+        partial = path.with_name(f".{path.name}.partial")
+        path.parent.mkdir(exist_ok=True)
+        partial.write_bytes(b"half of it")
+        for _ in range(20):
+            time.sleep(float(os.environ.get("SYNTHETIC_STEP_S", "0.01")))
+            if link.stop_requested:
+                raise RuntimeError("the run was asked to stop while the video was recorded")
+        misbehave(index, spec)
+        partial.rename(path)
+        told = {"path": f"videos/{path.name}", "frames": 30, "seconds": 1.0, "cut": False}
+        episodes, iteration = spec["settings"]["num_envs"], take["iteration"]
+        journal.append(VideoSaved(t=time.monotonic(), episodes=episodes, iteration=iteration, **told))
+    return 0
+
+
 def work(spec, journal, link, spawned_at):
     settings, workflow = spec["settings"], spec["workflow"]
     if os.environ.get("SYNTHETIC") == "refuse":
@@ -125,9 +145,12 @@ def work(spec, journal, link, spawned_at):
     if workflow == "equivalence" and spec["part"] != "compare":
         journal.append(Diagnostics(t=time.monotonic(), values={"physics_dt": settings["task"]["physics_dt"]}))
     misbehave(-1, spec)
+    if workflow == "video":
+        return record(spec, journal, link)
     envs, pause = settings["num_envs"], float(os.environ.get("SYNTHETIC_STEP_S", "0.01"))
     rollout = settings["agent"]["rollout"] if workflow == "training" else 1
     done, interval = iterations_done(spec), settings["training"]["checkpoint_interval"]
+    filmed = settings["training"]["video_interval"]
     total = {
         "training": settings["agent"]["iterations"] - done,
         "runtime": 20,
@@ -172,8 +195,9 @@ def work(spec, journal, link, spawned_at):
             journal.append(Steps(t=now, first_index=index, step_s=[pause], env_step_s=[pause / 2], frames=frames))
         if workflow == "play":
             journal.append(Episode(t=now, index=index, reward=1.0, length=3, success=index % 2 == 0))
-        if workflow == "training" and interval and (index + 1) % interval == 0:
-            save(spec, journal, done + index + 1)
+        iteration = done + index + 1
+        if workflow == "training" and any(each and iteration % each == 0 for each in (interval, filmed)):
+            save(spec, journal, iteration)
     if workflow == "training":
         save(spec, journal, done + reached, "policy")
     if spec["part"] == "compare" and outcome == "budget":

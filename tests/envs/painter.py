@@ -19,7 +19,7 @@ DOT = [DebugPrimitive(kind="sphere", start=(0, 0, 0))]
 
 
 class Painter(Glider):
-    """An engine with a renderer: it notes what is asked, and paints frame k in the uniform colour k."""
+    """An engine of which everything can be shown that it declares; what is asked of its renderer is noted here."""
 
     def __init__(self, num_envs, **capabilities):
         super().__init__(num_envs)
@@ -27,29 +27,7 @@ class Painter(Glider):
         self.calls = []
         self.painted = 0
         self.frames_until_closed = 10**6
-        self.canvas = np.zeros((2, 4, 3), np.uint8)
         self.videos = {}
-
-    def init_play_renderer(self, cfg):
-        self.calls.append(("init", cfg))
-
-    def show_play_frame(self, physics_state=None, overlay=None):
-        self.calls.append(("show", physics_state, overlay))
-        self.frames_until_closed -= 1
-        return self.frames_until_closed > 0
-
-    def capture_play_frame(self, physics_state=None, overlay=None):
-        self.calls.append(("capture", physics_state, overlay))
-        self.canvas.fill(self.painted)
-        self.painted += 1
-        return self.canvas
-
-    @contextmanager
-    def open_play_video(self, path, fps):
-        self.calls.append(("video", path, fps))
-        frames = []
-        yield lambda frame: frames.append(frame.copy())
-        self.videos[path] = frames
 
     def get_physics_state_snapshot(self, time):
         return np.stack([time, *self.joint_pos.T.numpy(), *self.joint_vel.T.numpy()], 1)
@@ -74,6 +52,26 @@ class Painter(Glider):
         return [call[1] for call in self.calls if call[0] == "init"]
 
 
+class Easel:
+    """A renderer that only pretends: it paints frame k in the uniform colour k."""
+
+    def __init__(self, painter):
+        self.painter = painter
+
+    def show(self, physics_state=None, overlay=None):
+        self.painter.calls.append(("show", physics_state, overlay))
+        self.painter.frames_until_closed -= 1
+        return self.painter.frames_until_closed > 0
+
+    def capture(self, physics_state=None, overlay=None):
+        self.painter.calls.append(("capture", physics_state, overlay))
+        self.painter.painted += 1
+        return np.full((2, 4, 3), self.painter.painted - 1, np.uint8)
+
+    def close(self):
+        self.painter.calls.append(("close",))
+
+
 class Played(GliderEnv):
     """A glider with a painter as its engine, started."""
 
@@ -81,6 +79,18 @@ class Played(GliderEnv):
         super().__init__(backend.num_envs, steps=100)
         self._backend = backend
         self.init_state()
+
+    def _make_play_renderer(self, cfg):
+        self.backend.calls.append(("init", cfg))
+        return Easel(self.backend)
+
+    @contextmanager
+    def _open_play_video(self, path, fps):
+        """In place of the file, its frames; as of the file, there is nothing of a recording that failed."""
+        self.backend.calls.append(("video", path, fps))
+        frames = []
+        yield lambda frame: frames.append(frame.copy())
+        self.backend.videos[path] = frames
 
 
 class Rollout:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmark_app.envs.playback import CameraCfg, EnvPlayCapabilities, Playback, PlayRenderPlan
-from benchmark_app.physics.playback import PlayRendererCfg
+from benchmark_app.rendering.play_cfg import PlayRendererCfg
 
 from .painter import ALL, CAMERA, DOT, STATE, VIDEO, WINDOW, N, mode, played, untouched
 
@@ -255,13 +255,13 @@ def test_interactive_keeps_what_its_window_can_show():
 
 
 @pytest.mark.usefixtures("display")
-def test_an_engines_own_not_implemented_error_is_not_mistaken_for_a_rejected_camera():
-    env, backend, rollout = played(**ALL)
+def test_a_renderers_own_not_implemented_error_is_not_mistaken_for_a_rejected_camera():
+    env, _, rollout = played(**ALL)
 
-    def init(cfg):
+    def make(cfg):
         raise NotImplementedError("camera_kwargs")
 
-    backend.init_play_renderer = init
+    env._make_play_renderer = make
     with pytest.raises(NotImplementedError, match="camera_kwargs"):
         mode(env, rollout, "interactive", camera_kwargs=CAMERA)
 
@@ -270,11 +270,9 @@ def test_record_keeps_the_camera_whatever_the_window_accepts():
     env, backend, rollout = played(**VIDEO)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        mode(env, rollout, "record", camera_kwargs=CameraCfg(**CAMERA), render_spacing=2.0, render_offset_mode="grid")
+        mode(env, rollout, "record", camera_kwargs=CameraCfg(**CAMERA), render_offset_mode="grid")
     assert backend.made() == [
-        PlayRendererCfg(
-            headless=True, capture=True, camera=CameraCfg(**CAMERA), render_spacing=2.0, render_offset_mode="grid"
-        )
+        PlayRendererCfg(headless=True, capture=True, camera=CameraCfg(**CAMERA), render_offset_mode="grid")
     ]
 
 
@@ -336,6 +334,8 @@ def test_run_playback_refuses_what_is_not_declared_before_it_starts(capability, 
         ({"record_video": True, "num_steps": 2}, "output_video=None"),
         ({"headless": True, "num_steps": 2}, "nothing would be shown or captured"),
         ({"output_video": "a.mp4", "num_steps": 2, "render_spacing": 0.0}, "render_spacing=0.0"),
+        ({"output_video": "a.mp4", "num_steps": 2, "render_spacing": 2.0}, "each environment has a picture of its own"),
+        ({"output_video": "a.mp4", "num_steps": 2, "render_offset_mode": "ring"}, "choose one of grid, or None"),
         (
             {"output_video": "a.mp4", "num_steps": 2, "camera_kwargs": {"zoom": 2}},
             "unknown zoom; a camera has position",

@@ -10,7 +10,7 @@ import torch
 from benchmark_app.tasks.cartpole import Cfg, load_env
 
 from benchmark_app.physics import make_backend
-from benchmark_app.physics.playback import EnvPlayCapabilities
+from benchmark_app.physics.playback import DRAWN
 
 pytestmark = pytest.mark.engine
 
@@ -30,8 +30,8 @@ def backend(request):
     backend.close()
 
 
-def test_it_declares_state_playback_and_nothing_else(backend):
-    assert backend.play_capabilities == EnvPlayCapabilities(supports_physics_state_playback=True)
+def test_it_declares_pictures_and_state_playback(backend):
+    assert backend.play_capabilities == replace(DRAWN, supports_physics_state_playback=True)
 
 
 def test_a_snapshot_is_time_and_joint_state_bitwise(backend):

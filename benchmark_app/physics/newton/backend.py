@@ -23,7 +23,7 @@ import warp as wp
 
 from ..base import RECEIPT_VERSION, CompletionToken, SimBackend
 from ..catalogue import ENGINES
-from ..playback import EnvPlayCapabilities, PhysicsStateLayout
+from ..playback import DRAWN, PhysicsStateLayout
 from ..scene import RobotFacts, SceneSpec
 from . import kernels
 from .faults import FaultBit, describe
@@ -375,7 +375,7 @@ class NewtonBackend(SimBackend):
 
     # Playback.
 
-    play_capabilities = EnvPlayCapabilities(supports_physics_state_playback=True)
+    play_capabilities = replace(DRAWN, supports_physics_state_playback=True)
 
     def get_physics_state_snapshot(self, time: np.ndarray) -> np.ndarray:
         """Time and robot state of every row; see `SimBackend.get_physics_state_snapshot`."""

@@ -19,6 +19,7 @@ import warp as wp
 
 from ..base import SimBackend, name_rows
 from ..catalogue import ENGINES
+from ..playback import DRAWN
 from ..scene import RobotFacts, SceneSpec
 from ..segments import Segments
 from . import kernels
@@ -163,6 +164,8 @@ class PhysxBackend(SimBackend):
         chosen = poses[:, [self.body_names.index(name) for name in names]]
         chosen[..., :3] -= self._origins.unsqueeze(1)
         return chosen
+
+    play_capabilities = DRAWN
 
     @property
     def fault(self) -> torch.Tensor:

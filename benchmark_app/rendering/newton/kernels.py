@@ -18,10 +18,19 @@ def choose_worlds(rows: wp.array[wp.bool], untouched: int, worlds: wp.array[wp.i
 
 
 @wp.kernel(enable_backward=False)
-def follow(body_q: wp.array2d[wp.transformf], body: int, mounted: wp.transformf, transforms: wp.array[wp.transformf]):
-    """Where a camera mounted on a body is, in each world."""
+def follow(
+    body_q: wp.array2d[wp.transformf],
+    body: int,
+    mounted: wp.transformf,
+    turns: bool,
+    transforms: wp.array[wp.transformf],
+):
+    """Where a camera mounted on a body is, in each world; if it `turns`, with the body, otherwise only beside it."""
     row = wp.tid()
-    transforms[row] = body_q[row, body] * mounted
+    pose = body_q[row, body]
+    if not turns:
+        pose = wp.transformf(wp.transform_get_translation(pose), wp.quat_identity())
+    transforms[row] = pose * mounted
 
 
 def launch(kernel: Any, rows: int, inputs: list[Any], output: Any) -> None:

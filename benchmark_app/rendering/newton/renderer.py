@@ -119,9 +119,8 @@ class NewtonRenderer(Renderer):
             self._model.bvh_refit_shapes(self._world.state)
             for view in self._views:
                 if view.body is not None:
-                    kernels.launch(
-                        kernels.follow, self.num_envs, [self._body_q, view.body, view.mounted], view.transforms
-                    )
+                    inputs = [self._body_q, view.body, view.mounted, view.camera.turns]
+                    kernels.launch(kernels.follow, self.num_envs, inputs, view.transforms)
 
     def _render(self, rows: torch.Tensor | None) -> None:
         worlds = self._everywhere
