@@ -8,6 +8,9 @@ from typing import TypeAlias
 
 Vector: TypeAlias = tuple[float, float, float]
 
+GROUND_COLOR = (0.7, 0.73, 0.75)
+"""Of the ground in pictures, and of a floor that is only seen: sRGB from 0 to 1."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class PDActuator:

@@ -74,9 +74,9 @@ def test_all_that_a_renderer_lacks_stands_in_one_line(monkeypatch):
         "--extra-index-url https://pypi.nvidia.com), an NVIDIA GPU with its driver (none is seen) and your acceptance "
         "of the NVIDIA Omniverse License Agreement (if you accept, type: export OMNI_KIT_ACCEPT_EULA=YES)"
     )
-    bare = Interpreter((3, 11), {"ovrtx": None, "warp-lang": "1.19"})
+    bare = Interpreter((3, 11), {"ovrtx": None})
     assert availability.missing("ovrtx", bare) == (
-        "needs the package ovrtx>=0.6,<0.7 (type: pip install 'ovrtx==0.6.*' --extra-index-url "
+        "needs the package ovrtx>=0.5,<0.7 (type: pip install 'ovrtx>=0.5,<0.7' --extra-index-url "
         "https://pypi.nvidia.com) and an NVIDIA GPU with its driver (none is seen)"
     )
     assert availability.missing("none") == ""

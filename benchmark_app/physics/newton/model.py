@@ -9,10 +9,8 @@ from typing import Any
 import mujoco
 import newton
 
-from ..scene import SceneSpec
+from ..scene import GROUND_COLOR, SceneSpec
 
-GROUND_COLOR = (0.7, 0.73, 0.75)
-"""Of the ground, and of a floor that is only seen: sRGB from 0 to 1."""
 ONE_DOF = (mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE)
 
 

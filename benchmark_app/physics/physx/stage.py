@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from ..scene import SceneSpec, Vector
 from .cfg import PhysxCfg
+from .usda import prim, schemas, vector
 
 ENVS = "/World/envs"
 """Environment i is `ENVS/env<i>`, its robot `ENVS/env<i>/robot`."""
@@ -73,9 +74,9 @@ def stage_text(
     scene = [
         *_physics_scene(spec, cfg, gpu),
         *(_ground(spec) if spec.ground else []),
-        *_prim('def Scope "envs"', [], environments),
+        *prim('def Scope "envs"', [], environments),
     ]
-    return "\n".join([_HEAD, *_prim('def Xform "World"', [], scene), ""])
+    return "\n".join([_HEAD, *prim('def Xform "World"', [], scene), ""])
 
 
 _HEAD = """#usda 1.0
@@ -93,7 +94,7 @@ def _physics_scene(spec: SceneSpec, cfg: PhysxCfg, gpu: bool) -> list[str]:
     down = tuple(part / strength for part in spec.gravity) if strength else (0.0, 0.0, -1.0)
     contacts = max(CONTACTS_AT_LEAST, spec.num_envs * spec.max_contacts)
     attributes = [
-        f"vector3f physics:gravityDirection = {_vector(down)}",
+        f"vector3f physics:gravityDirection = {vector(down)}",
         f"float physics:gravityMagnitude = {strength!r}",
         f'uniform token physxScene:solverType = "{cfg.solver_type.upper()}"',
         *(
@@ -109,22 +110,22 @@ def _physics_scene(spec: SceneSpec, cfg: PhysxCfg, gpu: bool) -> list[str]:
         f"uint physxScene:gpuMaxRigidContactCount = {contacts}",
         f"uint physxScene:gpuMaxRigidPatchCount = {contacts // 4}",
     ]
-    return _prim('def PhysicsScene "scene"', _schemas(["PhysxSceneAPI"]), attributes)
+    return prim('def PhysicsScene "scene"', schemas(["PhysxSceneAPI"]), attributes)
 
 
 def _ground(spec: SceneSpec) -> list[str]:
-    material = _prim(
+    material = prim(
         'def Material "ground_material"',
-        _schemas(["PhysicsMaterialAPI"]),
+        schemas(["PhysicsMaterialAPI"]),
         [
             f"float physics:staticFriction = {spec.friction!r}",
             f"float physics:dynamicFriction = {spec.friction!r}",
             "float physics:restitution = 0",
         ],
     )
-    plane = _prim(
+    plane = prim(
         'def Plane "ground"',
-        _schemas(["PhysicsCollisionAPI", "MaterialBindingAPI"]),
+        schemas(["PhysicsCollisionAPI", "MaterialBindingAPI"]),
         ['uniform token axis = "Z"', "rel material:binding:physics = </World/ground_material>"],
     )
     return material + plane
@@ -132,11 +133,11 @@ def _ground(spec: SceneSpec) -> list[str]:
 
 def _environment(index: int, spec: SceneSpec, origin: Vector, robot: _Node) -> list[str]:
     place = [
-        f"double3 xformOp:translate = {_vector(origin)}",
+        f"double3 xformOp:translate = {vector(origin)}",
         'uniform token[] xformOpOrder = ["xformOp:translate"]',
     ]
-    reference = [f"prepend references = @{spec.usd}@", *_schemas(robot.schemas)]
-    return _prim(f'def Xform "env{index}"', [], place + _prim('def Xform "robot"', reference, robot.overrides()))
+    reference = [f"prepend references = @{spec.usd}@", *schemas(robot.schemas)]
+    return prim(f'def Xform "env{index}"', [], place + prim('def Xform "robot"', reference, robot.overrides()))
 
 
 @dataclass
@@ -169,23 +170,5 @@ class _Node:
         if self.mute:
             lines.append("bool physics:collisionEnabled = 0")
         for name, child in self.children.items():
-            lines += _prim(f'over "{name}"', _schemas(child.schemas), child.overrides())
+            lines += prim(f'over "{name}"', schemas(child.schemas), child.overrides())
         return lines
-
-
-def _schemas(names: list[str]) -> list[str]:
-    listed = ", ".join(f'"{name}"' for name in names)
-    return [f"prepend apiSchemas = [{listed}]"] if names else []
-
-
-def _prim(head: str, metadata: list[str], body: list[str]) -> list[str]:
-    opened = [f"{head} (", *_indented(metadata), ")"] if metadata else [head]
-    return [*opened, "{", *_indented(body), "}"]
-
-
-def _vector(values: Iterable[float]) -> str:
-    return "(" + ", ".join(repr(float(value)) for value in values) + ")"
-
-
-def _indented(lines: Iterable[str]) -> list[str]:
-    return [f"    {line}" if line else line for line in lines]
