@@ -91,6 +91,7 @@ bench: install ## Measure our own overhead against bare engines and loops
 	$(BIN)/python benchmarks/engine_overhead.py
 	$(BIN)/python benchmarks/guard_overhead.py
 	$(BIN)/python benchmarks/hook_overhead.py
+	$(BIN)/python benchmarks/execution_overhead.py
 	$(BIN)/python benchmarks/adapter_overhead.py
 	$(BIN)/python benchmarks/sampler_cost.py
 	$(BIN)/python benchmarks/first_result.py

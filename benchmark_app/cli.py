@@ -162,6 +162,11 @@ def _serve(arguments: list[str]) -> int:
     return status
 
 
+def _parity(arguments: list[str]) -> int:
+    status: int = import_module("benchmark_app.parity.verb").parity(arguments)
+    return status
+
+
 def _selftest(arguments: list[str]) -> int:
     status: int = import_module("benchmark_app.selftest.verb").selftest(arguments)
     return status
@@ -195,6 +200,7 @@ VERBS: dict[str, Callable[[list[str]], int]] = {
     "tasks": _tasks,
     "check": _check,
     "serve": _serve,
+    "parity": _parity,
     "selftest": _selftest,
     **{verb: _analysis(verb) for verb in ("scores", "summary", "compare", "report", "export", "history")},
 }

@@ -19,6 +19,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from benchmark_app.checkpoint_card import CardError, iterations_left, mismatches
+from benchmark_app.execution.cfg import is_gymnasium
 from benchmark_app.execution_settings import execution_problems
 from benchmark_app.frameworks.agent import AGENTS, Agent
 from benchmark_app.frameworks.mapping import native_problems
@@ -301,7 +302,7 @@ def _unsupported(s: Settings) -> list[str]:
         if engine is None:
             continue
         problems = [availability.device_problem(engine.name, s.device)]
-        if (declared := s.task.declaration) is not None:
+        if (declared := s.task.declaration) is not None and not is_gymnasium(s.task.module):
             problems.append(made_for_others(engine.name, s.task.name, declared.engines))
         problems = [problem.replace("physics=", f"{group}=", 1) for problem in problems]
         found += [problem for problem in (*problems, undrawable(s.rendering.name, engine.name, s.device)) if problem]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 
-from benchmark_app.execution.cfg import PROCESS, SERVED, free_cores
+from benchmark_app.execution.cfg import PROCESS, SERVED, free_cores, is_gymnasium
 from benchmark_app.settings import Settings
 
 
@@ -27,6 +27,8 @@ def execution_problems(s: Settings) -> list[str]:
             found.append(f"{shown}: must be at most {cores}, the cores of this machine")
     if execution.name in (PROCESS, SERVED) and "equivalence" in s.workflow.steps:
         found.append(f"execution={execution.name}: workflow=equivalence looks into the engine; leave it out")
+    if is_gymnasium(s.task.module) and "equivalence" in s.workflow.steps:
+        found.append(f"workflow=equivalence: task={s.task.name} is of Gymnasium's environments and has no engine")
     if execution.python is not None and shutil.which(execution.python) is None:
         found.append(f"execution.python={execution.python}: no such program; give the path of a Python interpreter")
     return found

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from benchmark_app.execution.cfg import is_gymnasium
 from benchmark_app.physics.catalogue import made_for_others
 from benchmark_app.physics.given import engine_cfg
 
@@ -96,9 +97,9 @@ def make_torch_env(
         ValueError: A setting is unknown or cannot work; the message says which.
     """
     cfg = task_cfg(settings)
-    from benchmark_app.envs.make import make_env
+    from benchmark_app.execution.make import make_execution_env
 
-    return make_env(cfg, physics, num_envs, device, physics_settings)
+    return make_execution_env(cfg, physics, num_envs, device, physics_settings)
 
 
 def _make_one(settings: dict[str, Any], engine: dict[str, Any]) -> TorchSingleEnv:
@@ -137,7 +138,7 @@ def _of_the_engine(cfg: EnvCfg, physics: Any, device: Any, physics_settings: Any
     except ValueError as error:
         found.append(str(error))
     else:
-        if cfg.declaration is not None:
+        if cfg.declaration is not None and not is_gymnasium(cfg.module):
             found += filter(None, [made_for_others(physics, cfg.name, cfg.declaration.engines)])
     if not re.fullmatch(r"cpu|cuda(:\d+)?", str(device)):
         found.append(f"device={device}: must be cpu, cuda or cuda:N")

@@ -11,6 +11,7 @@ import yaml
 from benchmark_app.catalogue.entries import TaskEntry, TaskError, load_task
 from benchmark_app.envs.cfg import EnvCfg
 from benchmark_app.envs.declaration import TaskDeclaration
+from benchmark_app.execution.cfg import is_gymnasium
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +66,11 @@ def read_claims(entry: TaskEntry) -> Claims:
         TaskError: Its settings cannot be used, or it declares nothing.
     """
     cfg = entry.cfg()
+    if is_gymnasium(cfg.module):
+        raise TaskError(
+            f"{entry.name}: gives plain Gymnasium environments, and check verifies tasks of engines; type: "
+            f"python -m benchmark_app parity {entry.name}"
+        )
     if cfg.declaration is None:
         raise TaskError(
             f"{entry.name}: {cfg.module} declares nothing; give its Cfg `declaration: ClassVar[TaskDeclaration] = …` "

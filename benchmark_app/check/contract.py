@@ -188,7 +188,10 @@ def an_exported_state_continues(make: Factory) -> None:
         used.init_state()
         record(env, actions[:start])
         record(used, actions[1:3])
-        state = env.export_training_state()
+        try:
+            state = env.export_training_state()
+        except NotImplementedError as error:  # as plain Gymnasium environments have to say
+            raise SkipTest(str(error)) from None
         require_equal("keys", set(state), {"version", "num_envs", "autoreset", "env", "backend", "task"})
         require_equal("header", (state["version"], state["num_envs"], state["autoreset"]), (VERSION, ROWS, True))
         for part in PARTS:

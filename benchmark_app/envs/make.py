@@ -46,7 +46,10 @@ def make_env(
         raise ValueError(f"device={device}: {problem}")
     if problem := availability.device_problem(physics, device):
         raise ValueError(problem)
-    env_class = import_module(cfg.module).load_env()
+    module = import_module(cfg.module)
+    if not hasattr(module, "load_env"):
+        raise ValueError(f"task.module={cfg.module}: has no load_env(), which gives the class of its environment")
+    env_class = module.load_env()
     load_engine(physics).launch(device)
     backend = make_backend(physics, env_class.scene(cfg, num_envs), device, **engine.keywords())
     env: TorchEnv = env_class(cfg, backend, num_envs, device=device)

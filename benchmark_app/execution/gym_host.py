@@ -222,7 +222,7 @@ class GymHost(EnvHost):
 
     @staticmethod
     def _bad_rows(values: np.ndarray, rows: np.ndarray) -> list[int]:
-        found: list[int] = rows[~np.isfinite(values[rows].reshape(len(rows), -1)).all(1)].tolist()
+        found: list[int] = rows[~np.isfinite(values[rows]).all(tuple(range(1, values.ndim)))].tolist()
         return found
 
     def _named(self, rows: Sequence[int]) -> str:

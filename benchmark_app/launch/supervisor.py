@@ -18,6 +18,7 @@ from benchmark_app import __version__
 from benchmark_app.bundle.pick import passes
 from benchmark_app.bundle.write import write_json_file
 from benchmark_app.checkpoint_card import iterations_done, iterations_left, policy_iterations, resume_facts
+from benchmark_app.execution.cfg import is_gymnasium
 from benchmark_app.journal import Event, JournalTail, JournalWriter
 from benchmark_app.journal.events import (
     CheckpointSaved,
@@ -217,6 +218,8 @@ class Supervisor:
             extra={
                 "benchmark_app": __version__,
                 "execution": s.execution.label,
+                # The schema knows no such simulator: what `physics` says then took no part.
+                **({"simulator": "gymnasium"} if is_gymnasium(s.task.module) else {}),
                 **self._circumstances,
                 **(agent_report.summary(s) if learns else {}),
                 **({"startup_kernel_cache": s.startup.kernel_cache} if workflow == "startup" else {}),

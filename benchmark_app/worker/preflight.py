@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
+from benchmark_app.execution.cfg import is_gymnasium
 from benchmark_app.parent_link import ParentLink
 from benchmark_app.settings import Settings
 
@@ -57,11 +58,15 @@ def refusal(settings: Settings) -> str:
 
 
 def _shape_of_env(settings: Settings) -> TorchEnv:
-    """What a policy has to fit, from the task's class alone: no scene is built and no kernel compiled."""
+    """What a policy has to fit, from the task's class where it has one: no scene is built and no kernel compiled."""
     import numpy as np
     import torch
     from gymnasium.spaces import Box
 
+    if is_gymnasium(settings.task.module):  # only an environment tells
+        from benchmark_app.execution.make import make_execution_env
+
+        return make_execution_env(settings.task, "", 1)
     env_class = import_module(settings.task.module).load_env()
     shape = SimpleNamespace(
         obs_groups_spec=env_class.obs_groups_spec,

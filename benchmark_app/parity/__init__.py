@@ -1,0 +1,1 @@
+"""The verb `parity`: whether environments do the same wherever they run."""
