@@ -222,7 +222,9 @@ class Session:
         if with_framework:
             self.extra(framework_version=_version(settings.framework.distribution))
         self.settle()
-        self.journal.append(Diagnostics(t=time.monotonic(), values=env.get_backend_runtime_diagnostics()))
+        diagnostics = env.get_backend_runtime_diagnostics()
+        self.journal.append(Diagnostics(t=time.monotonic(), values=diagnostics))
+        self._name_server(diagnostics)
         # What start-up made stays for good: no collection needs to look at it again, in any library's loop.
         gc.freeze()
         gc.enable()
@@ -231,6 +233,13 @@ class Session:
         env.reset()
         env.drain_episodes()
         return env
+
+    def _name_server(self, diagnostics: dict[str, Any]) -> None:
+        """Record what a server computes with; the versions in the bundle are those of this interpreter."""
+        for process in diagnostics.get("processes", []):
+            if "engine" in process:
+                engine = ", ".join(f"{name} {version}" for name, version in process["engine"].items())
+                self.extra(served_engine=engine, served_python=process["python"])
 
     @staticmethod
     def _needs_cuda(plain: dict[str, Any]) -> bool:

@@ -35,3 +35,30 @@ def test_every_workflow_completes_with_the_engine_in_the_workers_interpreter(app
         assert bundle.run.status == "completed"
         assert bundle.run.config.physics_backend == "ovphysx"
         assert bundle.extra["kernel_cache"] in ("cold", "warm")
+
+
+def training(app, execution, *arguments):
+    """A training with the engine in the other interpreter: served to the worker, which need not have it, or local."""
+    where = {"served": ("execution=served", f"execution.python={PYTHON}"), "local": (f"worker.python={PYTHON}",)}
+    chosen = ("workflow=training", "physics=ovphysx", "device=cpu", *where[execution])
+    code, out, err = app.run(*chosen, *arguments, timeout=280)
+    assert code == 0, out + err
+    return app.bundle("training")
+
+
+def test_a_training_through_a_server_is_bitwise_the_one_without(app):
+    short = ("num_envs=16", "agent.iterations=6", "agent.rollout=64")
+    served = training(app, "served", *short)
+    app.run_dir = app.folder / "local"
+    local = training(app, "local", *short)
+    assert served.extra["execution"] == "served"
+    assert "ovphysx 0.7" in served.extra["served_engine"]
+    assert served.learning.reward.series_per_iter == local.learning.reward.series_per_iter
+    assert served.extra["episodes_finished"] == local.extra["episodes_finished"] > 0
+
+
+@pytest.mark.slow
+def test_cartpole_is_learned_through_a_server(app):
+    curve = training(app, "served", "seed=2").learning.reward.series_per_iter
+    assert len(curve) == 150
+    assert curve[-1] >= 4.4

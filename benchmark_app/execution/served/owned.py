@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from . import auth
-from .client import ServerRefusal
+from .client import ServerError, ServerRefusal
 
 HOST = "127.0.0.1"
 STOP_S = 5.0
@@ -36,7 +36,8 @@ class OwnedServer:
         token: What it must be told.
 
     Raises:
-        ServerRefusal: It cannot be started.
+        ServerRefusal: The interpreter cannot be started.
+        ServerError: It ended, or took too long, before it served.
     """
 
     def __init__(
@@ -118,12 +119,12 @@ class OwnedServer:
         said, deadline = b"", time.monotonic() + timeout_s
         while not said.endswith(b"\n"):
             if not select.select([read], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                raise ServerRefusal(f"{python}: its server did not start within {timeout_s:g} s")
+                raise ServerError(f"{python}: its server did not start within {timeout_s:g} s")
             if not (data := os.read(read, 4096)):
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     how = how_it_ended(self._process.wait(STOP_S))
-                    raise ServerRefusal(f"{python}: its server {how} before it served{self._output_is()}")
-                raise ServerRefusal(f"{python}: its server closed the pipe and runs on")
+                    raise ServerError(f"{python}: its server {how} before it served{self._output_is()}")
+                raise ServerError(f"{python}: its server closed the pipe and runs on")
             said += data
         port: int = json.loads(said)["port"]
         return port

@@ -41,30 +41,31 @@ def start(
     """
     settings = {name: value for name, value in environments.items() if name != "device"}
     owner: OwnedServer | None = None
-    if execution.address is None:
-        owner = OwnedServer(
-            execution.python or sys.executable,
-            settings,
-            max_envs=num_envs,
-            max_sessions=1,
-            timeout_s=execution.start_timeout_s,
-            log=None if log_of is None else log_of(0),
-        )
     client: Client | None = None
     try:
+        if execution.address is None:
+            owner = OwnedServer(
+                execution.python or sys.executable,
+                settings,
+                max_envs=num_envs,
+                max_sessions=1,
+                timeout_s=execution.start_timeout_s,
+                log=None if log_of is None else log_of(0),
+            )
         client = _connect(execution, owner)
-        described = describe(
-            task_of(environments["task"]), environments["physics"], environments.get("physics_settings") or {}
-        )
-        served = client.require(described)
+        task, given = task_of(environments["task"]), environments.get("physics_settings") or {}
+        served = client.require(describe(task, environments["physics"], given))
         return ServedLink(client, num_envs, environments.get("device", "cpu"), owner, served)
     except BaseException as error:
+        # A server of our own refuses nothing: it was ended while we spoke to it.
+        lost = isinstance(error, ServerError) or (owner is not None and isinstance(error, ServerRefusal))
+        how = owner.epitaph() if lost and owner is not None else ""
         if client is not None:
             client.close()
         if owner is not None:
             owner.close()
-        if isinstance(error, ServerError):
-            raise LinkError(str(error)) from None
+        if lost:
+            raise LinkError(how or str(error)) from None
         raise
 
 

@@ -103,6 +103,7 @@ def test_a_server_without_torch_serves_runs_one_after_another_and_refuses_others
         bundle = app.bundle("runtime")
         assert bundle.run.status == "completed"
         assert bundle.extra["execution"] == "served"
+        assert bundle.extra["served_engine"].startswith("gymnasium ")
 
         app.run_dir = tmp_path / "other"
         for setting, said in (
@@ -216,3 +217,17 @@ def descendant(pid, depth):
             if b"served/__main__.py" in file.read():
                 return child
     return None
+
+
+def test_a_server_that_cannot_begin_is_told_of(tmp_path):
+    from benchmark_app.execution.served.client import ServerError, ServerRefusal
+    from benchmark_app.execution.served.owned import OwnedServer
+
+    def started(python, settings):
+        log = tmp_path / "log"
+        return OwnedServer(str(python), settings, max_envs=1, max_sessions=1, timeout_s=20, log=log)
+
+    with pytest.raises(ServerRefusal, match="cannot be started"):
+        started(tmp_path / "none", {})
+    with pytest.raises(ServerError, match=r"ended with exit status 1 before it served; the last of .*KeyError"):
+        started(sys.executable, {})
