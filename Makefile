@@ -14,7 +14,7 @@ SIDE_BY_SIDE := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-ovphysx run test test-measure test-learning test-slow test-tasks test-ovphysx test-slurm test-gpu check format schema task-pages task-pictures bench fairness transfer clean
+.PHONY: help install install-ovphysx run test test-measure test-learning test-slow test-tasks test-ovphysx test-slurm test-gpu check format schema task-pages task-pictures task-video bench fairness transfer clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,10 +80,17 @@ schema: install ## Write docs/bundle-1.4.schema.json anew
 
 task-pages: install ## Write docs/tasks/*.md anew, from what the tasks declare
 	for file in conf/task/*.yaml; do name=$$(basename $$file .yaml); \
-	  $(BIN)/python -m benchmark_app tasks $$name --page > docs/tasks/$$name.md || exit 1; done
+	  if [ -f docs/tasks/$$name.mp4 ]; then video="--video $$name.mp4"; else video=; fi; \
+	  $(BIN)/python -m benchmark_app tasks $$name --page $$video > docs/tasks/$$name.md || exit 1; done
 
-task-pictures: install ## Draw docs/tasks/*.png anew (needs OSMesa: Debian's libosmesa6)
+task-pictures: install ## Draw docs/tasks/*.png anew
 	$(BIN)/python benchmarks/task_pictures.py docs/tasks
+
+task-video: install ## Record docs/tasks/TASK.mp4 of a trained policy (TASK=ant CHECKPOINT=PATH)
+	run=$$PWD/outputs/video-$(TASK)-$$(date +%Y%m%d-%H%M%S) && \
+	$(BIN)/python -m benchmark_app workflow=play task=$(TASK) checkpoint=$(CHECKPOINT) device=cpu play.video=true \
+	  play.episodes=4 num_envs=4 video.seconds=8 video.width=480 video.height=360 hydra.run.dir=$$run $(ARGS) && \
+	cp $$run/videos/play.mp4 docs/tasks/$(TASK).mp4 && $(MAKE) task-pages
 
 bench: install ## Measure our own overhead against bare engines and loops
 	$(BIN)/python benchmarks/env_overhead.py

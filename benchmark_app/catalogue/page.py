@@ -14,8 +14,13 @@ from .wording import Task, command, component, interval, judged, number, rate
 WIDTH = 120
 
 
-def page(task: Task) -> str:
-    """The page of a described task that has a declaration; of one without, what little is known."""
+def page(task: Task, video: str = "") -> str:
+    """The page of a described task that has a declaration; of one without, what little is known.
+
+    Args:
+        task: The task.
+        video: Address of a video of it, relative to the page; "" where there is none.
+    """
     declaration = task["declaration"]
     if declaration is None:
         return f"# {task['name']}\n\n{task['description']}\n\nThe task declares nothing of itself.\n"
@@ -27,7 +32,7 @@ def page(task: Task) -> str:
             "Links", "\n".join(f"- [{name}]({address})" for name, address in declaration["links"].items()) or "None."
         ),
         _section("Provenance and licences", _provenance(declaration["sources"])),
-        _section("Picture", f"![{declaration['title']}]({task['name']}.png)"),
+        _section("Picture", *_picture(task, video)),
         _section("Tasks", *_tasks(task)),
         _section("Installation", *_installation(task)),
         _section("Evaluation", *_evaluation(task)),
@@ -36,6 +41,15 @@ def page(task: Task) -> str:
         _section("Reference results", *_results(task)),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _picture(task: Task, video: str) -> list[str]:
+    title, picture = task["declaration"]["title"], f"{task['name']}.png"
+    film = command("workflow=play", f"task={task['name']}", "checkpoint=PATH", "play.video=true")
+    recorded = ["To record a policy of your own:", _console(film)]
+    if not video:
+        return [f"![{title}]({picture})", *recorded]
+    return [f"[![{title}]({picture})]({video})", f"[A video of a trained policy]({video}), four episodes.", *recorded]
 
 
 def _tasks(task: Task) -> list[str]:

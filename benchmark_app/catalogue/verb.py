@@ -29,10 +29,13 @@ def tasks(arguments: list[str]) -> int:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON")
     form.add_argument("--page", action="store_true", help="print a task's page, in Markdown")
+    parser.add_argument("--video", metavar="ADDRESS", default="", help="with --page: a video of it that it leads to")
     parser.add_argument("--config-dir", metavar="FOLDER", help="tasks of your own, FOLDER/task/NAME.yaml")
     args = parser.parse_args(arguments)
     if args.page and len(args.names) != 1:
         return refuse("--page: give the name of one task")
+    if args.video and not args.page:
+        return refuse("--video: belongs to --page; leave it out")
     folder = None if args.config_dir is None else Path(args.config_dir).absolute()
     if folder is not None and not folder.is_dir():
         return refuse(f"--config-dir {args.config_dir}: no such folder")
@@ -44,7 +47,7 @@ def tasks(arguments: list[str]) -> int:
     if args.json:
         print(json.dumps(found, indent=2))
     elif args.page:
-        print(page(found[0]), end="")
+        print(page(found[0], args.video), end="")
     elif args.names:
         print("\n\n".join(described(task) for task in found))
     else:

@@ -48,5 +48,5 @@ DECLARATION = TaskDeclaration(
         "Barto, Sutton and Anderson 1983": "https://doi.org/10.1109/TSMC.1983.6313077",
         "Isaac Lab's environments": "https://isaac-sim.github.io/IsaacLab/main/source/overview/environments.html",
     },
-    view=looked_at((0.0, -6.2, 1.5), (0.0, 0.0, 0.1)),
+    view=looked_at((0.0, -6.2, 0.7), (0.0, 0.0, 0.1)),
 )

@@ -52,5 +52,5 @@ DECLARATION = TaskDeclaration(
     ),
     links={"PushT (Diffusion Policy)": "https://diffusion-policy.cs.columbia.edu/"},
     contacts=True,
-    view=looked_at((1.15, -0.95, 0.85), (0.32, 0.0, 0.0)),
+    view=looked_at((1.35, -1.1, 0.95), (0.3, 0.0, -0.05)),
 )

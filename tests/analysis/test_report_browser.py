@@ -10,10 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from benchmark_app.bundle.equivalence import FORMAT
 from benchmark_app.cli import main
+from benchmark_app.rendering.mp4 import open_video
+from benchmark_app.rendering.thumbnail import write_thumbnail
 from tests.analysis import report_cases as cases
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
@@ -426,3 +429,19 @@ def test_pictures_and_videos_play_from_inside_the_file(tmp_path: Path, reader: R
     shutil.rmtree(path.parent)  # nothing of it is needed any more
     reader.open(page, "#section=gallery")
     reader.wait("return document.querySelector('#gallery img')?.naturalWidth === 1")
+
+
+def test_a_recorded_video_plays_in_the_page_behind_its_first_picture(tmp_path: Path, reader: Reader) -> None:
+    path = cases.write(tmp_path, "play", 1, video="videos/play.mp4")
+    video = path.parent / "videos" / "play.mp4"
+    with open_video(video, 25.0) as take:
+        for index in range(50):
+            take(np.full((48, 64, 3), (200, 5 * index, 0), np.uint8))
+    write_thumbnail(np.full((48, 64, 3), 90, np.uint8), video)
+    page = make_report(tmp_path)
+    shutil.rmtree(path.parent)
+    reader.open(page, "#section=gallery")
+    reader.wait("return document.querySelector('#gallery video')?.poster.startsWith('data:image/jpeg;base64,')")
+    reader.run("const v = document.querySelector('#gallery video'); v.muted = true; v.play();")
+    reader.wait("const v = document.querySelector('#gallery video'); return v.currentTime > 0.2 && v.videoWidth === 64")
+    assert reader.run("return Math.abs(document.querySelector('#gallery video').duration - 2) < 0.1")

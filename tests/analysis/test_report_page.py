@@ -191,6 +191,15 @@ def test_a_large_video_is_a_link(tmp_path: Path) -> None:
     assert (entry["source"], entry["href"]) == (None, "./run-00001/long.mp4")
 
 
+def test_a_large_video_is_a_link_behind_the_picture_that_announces_it(tmp_path: Path) -> None:
+    path = cases.write(tmp_path, "play", 1, video="long.mp4")
+    (path.parent / "long.mp4").write_bytes(b"\0\0\0\x18ftypmp42" + bytes(3_000_000))
+    (path.parent / "long.jpg").write_bytes(b"\xff\xd8\xff")
+    film, picture = payload_of(tmp_path)["runs"][0]["media"]
+    assert (film["source"], film["href"]) == (None, "./run-00001/long.mp4")
+    assert (picture["kind"], picture["source"][:23]) == ("image", "data:image/jpeg;base64,")
+
+
 # ---------------------------------------------------------------- the page
 
 

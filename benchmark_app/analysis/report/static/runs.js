@@ -156,15 +156,24 @@ function runDetail(run, group) {
       facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]),
     ),
     run.tail && [el("p", { class: "small muted" }, "Last lines of the log"), el("pre", {}, run.tail)],
-    run.media && el("div", { class: "media" }, run.media.map(mediaOf)),
+    run.media && el("div", { class: "media" }, mediaOf(run.media)),
   ];
 }
 
-function mediaOf({ kind, source, href, name }) {
+/** A run's video, behind the picture that announces it; one that is too large for this file is a link. */
+function mediaOf([shown, announcing]) {
+  const { kind, source, href, name } = shown;
+  const picture = announcing && announcing.source;
   if (source && kind === "image") return el("img", { src: source, alt: name, loading: "lazy" });
-  if (source && kind === "video")
-    return el("video", { src: source, controls: true, preload: "metadata", "aria-label": name });
-  return el("p", {}, fileLink(href, name));
+  if (source && kind === "video") {
+    const behind = picture ? { poster: picture, preload: "none" } : { preload: "metadata" };
+    return el("video", { src: source, controls: true, "aria-label": name, ...behind });
+  }
+  if (!picture) return el("p", {}, fileLink(href, name));
+  return [
+    fileLink(href, el("img", { src: picture, alt: `first picture of ${name}`, loading: "lazy" })),
+    el("p", { class: "small" }, fileLink(href, name)),
+  ];
 }
 
 function gallerySection({ runs }) {
@@ -174,7 +183,7 @@ function gallerySection({ runs }) {
     el(
       "div",
       { class: "grid media" },
-      filmed.map((run) => el("figure", {}, run.media.map(mediaOf), el("figcaption", {}, linkToRun(run)))),
+      filmed.map((run) => el("figure", {}, mediaOf(run.media), el("figcaption", {}, linkToRun(run)))),
     ),
   ];
 }
