@@ -74,7 +74,8 @@ class Renderer(ABC):
 
         Args:
             rows: bool `[N]`, the environments to draw; the pictures of all others stay as they are. None: all.
-            count: How many `rows` chooses, where the caller knows; otherwise it is read from the device.
+            count: How many `rows` chooses, where the caller knows, and then it must be right; None: it is read from
+                the device.
 
         Raises:
             ValueError: `rows` is not bool `[N]` on `device`.
@@ -89,7 +90,7 @@ class Renderer(ABC):
         elif count is None:
             count = int(rows.sum())
         if count:
-            self._timed(lambda: self._render(rows))
+            self._timed(lambda: self._render(rows, count))
         self.frames += count * len(self.cameras)
 
     def _timed(self, work: Callable[[], None]) -> None:
@@ -106,8 +107,8 @@ class Renderer(ABC):
         """See `update`."""
 
     @abstractmethod
-    def _render(self, rows: torch.Tensor | None) -> None:
-        """See `render`; `rows` is checked and chooses at least one."""
+    def _render(self, rows: torch.Tensor | None, count: int) -> None:
+        """See `render`; `rows` is checked and chooses `count`, at least one."""
 
     @abstractmethod
     def close(self) -> None:

@@ -6,7 +6,7 @@ torch = pytest.importorskip("torch")
 
 from benchmark_app.physics import availability, load_engine, make_backend  # noqa: E402
 from benchmark_app.rendering import availability as renderers  # noqa: E402
-from benchmark_app.rendering import make_renderer  # noqa: E402
+from benchmark_app.rendering import launch_renderer, make_renderer  # noqa: E402
 from benchmark_app.rendering.base import BACKGROUND  # noqa: E402
 
 from .known import BALL, BOX, FRONT, MOUNTED, green, middle, place, red, scene  # noqa: E402
@@ -34,6 +34,7 @@ class Drawn:
     def __init__(self, rendering, physics, device, num_envs=N):
         self.exact = rendering == "newton"  # rays through the middle of each pixel, and no noise
         load_engine(physics).launch(device)
+        launch_renderer(rendering, device)
         self.backend = make_backend(physics, scene(num_envs), device)
         self.renderer = make_renderer(rendering, self.backend, scene(num_envs), [FRONT, MOUNTED])
 
@@ -147,6 +148,19 @@ def test_only_the_rows_asked_for_are_drawn(drawn):
         assert not torch.equal(after["front", 0][1], before["front", 0][1])
     drawn.renderer.render(torch.zeros_like(rows))
     assert all(torch.equal(drawn.pictures()[key], whole[key]) for key in whole)
+
+
+@pytest.mark.parametrize("chosen", [(0,), (2,), (0, 2), (0, 1, 2)])
+def test_whichever_rows_are_chosen_they_show_what_all_would(drawn, chosen):
+    whole = drawn.draw(POSITIONS)
+    before = drawn.draw([(0.4, 0.3)] * N)
+    rows = torch.zeros(N, dtype=torch.bool, device=drawn.backend.device)
+    rows[list(chosen)] = True
+    after = drawn.draw(POSITIONS, rows)
+    for key in whole:
+        for row in range(N):
+            expected = whole if row in chosen else before
+            assert _alike(after[key][row], expected[key][row], drawn.exact)
 
 
 def test_rows_of_another_kind_are_refused(drawn):

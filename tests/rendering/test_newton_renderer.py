@@ -98,7 +98,7 @@ def test_drawing_may_be_recorded_with_the_engine_and_gives_the_same():
     renderer.render()
     with wp.ScopedCapture(device="cpu") as capture:
         renderer.update()
-        renderer.render(rows, count=1)
+        renderer.render(rows, count=2)
     before = renderer.color["front"].clone()
     place(backend, [(0.7, 0.1), (0.7, 0.1)])
     wp.capture_launch(capture.graph)

@@ -18,6 +18,30 @@ def choose_worlds(rows: wp.array[wp.bool], untouched: int, worlds: wp.array[wp.i
 
 
 @wp.kernel(enable_backward=False)
+def gather(rows: wp.array[wp.bool], found: wp.array[wp.int32], worlds: wp.array[wp.int32]):
+    """Write the rows chosen one after the other, in no certain order, as far as there is room; `found` counts them."""
+    row = wp.tid()
+    if rows[row]:
+        place = wp.atomic_add(found, 0, 1)
+        if place < worlds.shape[0]:
+            worlds[place] = row
+
+
+@wp.kernel(enable_backward=False)
+def place_again(transforms: wp.array[wp.transformf], worlds: wp.array[wp.int32], chosen: wp.array[wp.transformf]):
+    """The cameras of the worlds chosen."""
+    view = wp.tid()
+    chosen[view] = transforms[worlds[view]]
+
+
+@wp.kernel(enable_backward=False)
+def scatter(pictures: wp.array3d[Any], worlds: wp.array[wp.int32], into: wp.array3d[Any]):
+    """Put the pictures of the worlds chosen where those of all worlds are."""
+    view, row, column = wp.tid()
+    into[worlds[view], row, column] = pictures[view, row, column]
+
+
+@wp.kernel(enable_backward=False)
 def follow(
     body_q: wp.array2d[wp.transformf],
     body: int,
@@ -33,6 +57,6 @@ def follow(
     transforms[row] = pose * mounted
 
 
-def launch(kernel: Any, rows: int, inputs: list[Any], output: Any) -> None:
-    """Launch a kernel of one thread per row, on the device of its output."""
-    wp.launch(kernel, dim=rows, inputs=inputs, outputs=[output], device=output.device)
+def launch(kernel: Any, dim: Any, inputs: list[Any], output: Any) -> None:
+    """Launch a kernel on the device of its output."""
+    wp.launch(kernel, dim=dim, inputs=inputs, outputs=[output], device=output.device)

@@ -56,7 +56,7 @@ class IsaacSimRtxRenderer(TiledRenderer):
     def _update(self) -> None:
         self._pictures.take_over()
 
-    def _render(self, rows: torch.Tensor | None) -> None:
+    def _render(self, rows: torch.Tensor | None, count: int) -> None:
         self._pictures.draw()
         for camera in self.cameras:
             depth, *color = (self._pictures.read(annotator) for annotator in self._annotators[camera.name])

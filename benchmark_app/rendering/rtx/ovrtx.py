@@ -57,7 +57,7 @@ class OvrtxRenderer(TiledRenderer):
             assert camera.link is not None, "mounted cameras are those with a link"
             self._scene.write(binding, (place @ found[:, self._bodies.index(camera.link)]).contiguous())
 
-    def _render(self, rows: torch.Tensor | None) -> None:
+    def _render(self, rows: torch.Tensor | None, count: int) -> None:
         drawn = self._scene.step([usda.product_path(camera) for camera in self.cameras])
         for camera in self.cameras:
             variables = drawn[usda.product_path(camera)]
