@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from .frames import ITEM_BYTES, ArraySpec, FrameError, Header, padded
+from .frames import ALIGNMENT, ITEM_BYTES, ArraySpec, FrameError, Header, padded
 
 _SPECIALS = np.array([0.0, np.nan, np.inf, -np.inf])
-_PADDING = bytes(8)
+_NAMES = {np.dtype(name).newbyteorder("<").str: name for name in ITEM_BYTES}
+"""Name by NumPy's short form, which says the order of bytes, too."""
 
 
 def pack(arrays: Mapping[str, np.ndarray], may_mark: Callable[[str], bool]) -> tuple[tuple[ArraySpec, ...], bytes]:
@@ -28,7 +29,7 @@ def pack(arrays: Mapping[str, np.ndarray], may_mark: Callable[[str], bool]) -> t
     """
     specs, parts = [], []
     for name, array in arrays.items():
-        if array.dtype.name not in ITEM_BYTES or array.dtype.byteorder == ">":
+        if (dtype := _NAMES.get(array.dtype.str)) is None:
             raise FrameError(f"{name}: arrays of {array.dtype} are not sent")
         marks = None
         if array.dtype.kind == "f" and not np.isfinite(array).all():
@@ -37,10 +38,10 @@ def pack(arrays: Mapping[str, np.ndarray], may_mark: Callable[[str], bool]) -> t
             array, marks = _marked(array)
         for part in (array, marks):
             if part is not None:
-                # As it stands in memory: a copy only where rows do not follow one another.
-                parts.append(np.ascontiguousarray(part).tobytes())
-                parts.append(_PADDING[: padded(part.nbytes) - part.nbytes])
-        specs.append(ArraySpec(name, array.dtype.name, array.shape, marks is not None))
+                parts.append(part.tobytes())
+                if rest := -part.nbytes % ALIGNMENT:
+                    parts.append(bytes(rest))
+        specs.append(ArraySpec(name, dtype, array.shape, marks is not None))
     return tuple(specs), b"".join(parts)
 
 

@@ -154,6 +154,26 @@ def test_half_a_frame_is_waited_for_only_so_long(pair):
         pair[1].receive(None, rest=0.05)
 
 
+def test_a_header_seen_before_is_no_way_around_a_check():
+    """Only its number may be another, and the number is looked at."""
+    good = encode(Header(5, "ok", {}, pack({"a": np.zeros(2)}, lambda name: False)[0]))[16:]
+    assert decode(good, 16, Limits()) == decode(good, 16, Limits())
+    assert decode(good.replace(b'"id":5', b'"id":6'), 16, Limits()).id == 6
+    for bad, body in (
+        (good, 8),
+        (good.replace(b'"id":5', b'"id":05'), 16),
+        (good.replace(b'"id":5', b'"id":-5'), 16),
+        (good.replace(b'"id":5', b'"id":5.0'), 16),
+        (good.replace(b'"id":5', b'"id":5,"id":5'), 16),
+        (good + b" x", 16),
+        (good.replace(b"[2]", b"[3]"), 16),
+    ):
+        with pytest.raises(FrameError):
+            decode(bad, body, Limits())
+    with pytest.raises(FrameError, match="at most 0"):
+        decode(good, 16, Limits(arrays=0))
+
+
 def test_limits_hold_at_their_edge():
     text = json.dumps(plain()).encode()
     limits = Limits(header=len(text), body=0)

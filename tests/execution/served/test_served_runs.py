@@ -180,6 +180,7 @@ def test_a_client_that_is_killed_leaves_no_session_behind(tmp_path, presets):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_a_server_or_a_session_killed_at_random_moments_always_leaves_a_bundle_and_nothing_else(tmp_path, presets):
     """Twenty times, from the start of the worker to the middle of its steps."""
     import random
