@@ -13,6 +13,7 @@ from benchmark_app.physics.capabilities import BackendCapabilities
 
 NUMBERS = ("has_final", "has_frozen", "has_success", "simulation_s", "simulation_calls", "kernel_loads")
 """Entries of the board's `numbers`."""
+_PLACE_OF = {name: index for index, name in enumerate(NUMBERS)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,23 +112,31 @@ class Place:
         return self.offset + int(np.prod(self.shape)) * self.dtype.itemsize
 
 
-def places(description: Description, rows: int) -> dict[str, Place]:
-    """Where the arrays of a board lie, each aligned to a cache line.
+def places(description: Description, rows: int, parts: int = 1) -> dict[str, Place]:
+    """Where the arrays of all rows lie, each aligned to a cache line.
 
-    `actions` are written by the caller of a step; everything else by the host. What a step gave stands in `obs.GROUP`,
-    `reward`, `terminated`, `truncated` and `steps`; if `has_final`, in `final.GROUP` what rows of `final_mask` ended
-    with; if `has_frozen`, in `frozen` the rows the step passed by. While reporting is on, `is_success` (if
-    `has_success`), `metrics` `[N, M]` and `reward_terms` `[N, T]` say what the task told of the step.
+    What every step gives comes first and together: `obs.GROUP`, `reward`, `terminated`, `truncated` and `steps`; then
+    what it gives where rows ended: in `final.GROUP` what rows of `final_mask` ended with. In `frozen` stand the rows a
+    step passed by; in `is_success`, `metrics` `[N, M]` and `reward_terms` `[N, T]` what the task told of it, while
+    reporting is on. `actions` are written by the caller, everything else by the hosts. Which of it is there `numbers`
+    tells, by part.
     """
-    wanted: dict[str, tuple[tuple[int, ...], str]] = {"actions": ((description.num_actions,), "float32")}
-    for part in ("obs", "final"):
-        wanted |= {f"{part}.{name}": (group.shape, group.dtype) for name, group in description.groups.items()}
-    wanted["reward"] = ((), "float32")
-    wanted["steps"] = ((), "int64")
-    wanted |= dict.fromkeys(("terminated", "truncated", "final_mask", "frozen", "is_success"), ((), "bool"))
-    wanted["metrics"] = ((len(description.metrics),), "float32")
-    wanted["reward_terms"] = ((len(description.reward_terms),), "float32")
-    found: dict[str, Place] = {"numbers": Place((len(NUMBERS),), np.dtype("float64"), 0)}
+    groups = description.groups.items()
+    wanted: dict[str, tuple[tuple[int, ...], str]] = {
+        **{f"obs.{name}": (group.shape, group.dtype) for name, group in groups},
+        "reward": ((), "float32"),
+        "terminated": ((), "bool"),
+        "truncated": ((), "bool"),
+        "steps": ((), "int64"),
+        **{f"final.{name}": (group.shape, group.dtype) for name, group in groups},
+        "final_mask": ((), "bool"),
+        "frozen": ((), "bool"),
+        "is_success": ((), "bool"),
+        "metrics": ((len(description.metrics),), "float32"),
+        "reward_terms": ((len(description.reward_terms),), "float32"),
+        "actions": ((description.num_actions,), "float32"),
+    }
+    found: dict[str, Place] = {"numbers": Place((parts, len(NUMBERS)), np.dtype("float64"), 0)}
     end = found["numbers"].end
     for name, (shape, dtype) in wanted.items():
         found[name] = Place((rows, *shape), np.dtype(dtype), -(-end // 64) * 64)
@@ -138,40 +147,56 @@ def places(description: Description, rows: int) -> dict[str, Place]:
 class Board:
     """The arrays through which a host is told what to do in a step, and tells what came of it.
 
+    Several hosts may have parts of one board: the memory then holds the arrays of all rows, and each has its own part.
+
     Args:
         description: What the environments are.
-        rows: How many.
+        rows: How many there are in all.
         buffer: Memory for them, `Board.size` bytes; None: memory of its own.
+        part: The host's rows; None: all.
+        number: Number of the part.
+        parts: How many parts there are.
 
     Attributes:
-        arrays: By name; see `places`.
+        arrays: The host's rows of each array, by name; see `places`. `numbers` are those of its part.
+        memory: The memory of all parts, as bytes.
     """
 
-    def __init__(self, description: Description, rows: int, buffer: Any = None) -> None:
-        found = places(description, rows)
-        memory = bytearray(self.size(description, rows)) if buffer is None else buffer
-        self.arrays: dict[str, np.ndarray] = {
-            name: np.frombuffer(memory, place.dtype, int(np.prod(place.shape)), place.offset).reshape(place.shape)
-            for name, place in found.items()
-        }
+    def __init__(
+        self,
+        description: Description,
+        rows: int,
+        buffer: Any = None,
+        *,
+        part: range | None = None,
+        number: int = 0,
+        parts: int = 1,
+    ) -> None:
+        memory = bytearray(self.size(description, rows, parts)) if buffer is None else buffer
+        self.memory = np.frombuffer(memory, np.uint8)
+        own = slice(0, rows) if part is None else slice(part.start, part.stop)
+        self.arrays: dict[str, np.ndarray] = {}
+        for name, place in places(description, rows, parts).items():
+            whole = np.frombuffer(memory, place.dtype, int(np.prod(place.shape)), place.offset).reshape(place.shape)
+            self.arrays[name] = whole[number] if name == "numbers" else whole[own]
         self._numbers = self.arrays["numbers"]
 
     @staticmethod
-    def size(description: Description, rows: int) -> int:
-        """Bytes a board takes."""
-        return max(place.end for place in places(description, rows).values())
+    def size(description: Description, rows: int, parts: int = 1) -> int:
+        """Bytes a board of all rows takes."""
+        return max(place.end for place in places(description, rows, parts).values())
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.arrays[name]
 
     def number(self, name: str) -> float:
         """An entry of `numbers`."""
-        return float(self._numbers[NUMBERS.index(name)])
+        return float(self._numbers[_PLACE_OF[name]])
 
     def tell(self, **values: float) -> None:
         """Set entries of `numbers`."""
         for name, value in values.items():
-            self._numbers[NUMBERS.index(name)] = value
+            self._numbers[_PLACE_OF[name]] = value
 
 
 def split(rows: int, parts: int) -> list[range]:

@@ -11,80 +11,103 @@ import torch
 from benchmark_app.envs.episodes import Episodes
 from benchmark_app.envs.state import TorchEnvState
 
-from .description import Board, Description
+from .description import NUMBERS, Description, places
 
 SHARED = ("seed",)
 """What every host has of the training state's section `env` that is not kept by row."""
 
 
-class Boards:
-    """The boards of all hosts, in the order of their rows, joined in tensors that are the caller's to keep.
+HOT_ENDS, FINAL_ENDS = "steps", "final_mask"
+"""The last arrays of what every step gives, and of what it gives where rows ended."""
+
+
+class Joined:
+    """The board of all hosts, read as one state in tensors that are the caller's to keep.
+
+    What a step gives lies together in the memory: it is copied in one go, and the tensors of a state share the copy.
 
     Args:
         description: What the environments are.
-        boards: The hosts' boards.
-        device: Where the joined tensors go.
+        memory: Memory of the board.
+        parts: Rows of each host.
+        device: Where the tensors go.
     """
 
-    def __init__(self, description: Description, boards: Sequence[Board], device: torch.device) -> None:
-        self._description, self._boards, self._device = description, boards, device
-        with torch.inference_mode(False):
-            self._views = [{name: torch.from_numpy(array) for name, array in board.arrays.items()} for board in boards]
+    def __init__(
+        self, description: Description, memory: np.ndarray, parts: Sequence[range], device: torch.device
+    ) -> None:
+        self._description, self._memory, self._parts = description, memory, parts
+        self._device = None if device.type == "cpu" else device
+        self._places = found = places(description, parts[-1].stop, len(parts))
+        self._numbers = memory[: found["numbers"].end].view(np.float64).reshape(found["numbers"].shape)
+        self._obs = [f"obs.{name}" for name in description.groups]
+        self._final = [f"final.{name}" for name in description.groups]
+        self._hot = slice(found[self._obs[0]].offset, found[HOT_ENDS].end)
+        self._ending = slice(found[self._final[0]].offset, found[FINAL_ENDS].end)
 
     def state(self, *, reporting: bool) -> TorchEnvState:
-        """What the boards say, as one state."""
+        """What the hosts told, as one state."""
         groups = self._description.groups
-        state = TorchEnvState(
-            {name: self._join(f"obs.{name}") for name in groups},
-            self._join("reward"),
-            self._join("terminated"),
-            self._join("truncated"),
-        )
+        has_final, has_frozen, *_ = self._numbers.max(0).tolist()
+        hot = self._memory[self._hot].copy()
+
+        def told(name: str) -> torch.Tensor:
+            return self._tensor(hot, self._hot, name)
+
+        obs = {name: told(key) for name, key in zip(groups, self._obs, strict=True)}
+        state = TorchEnvState(obs, told("reward"), told("terminated"), told("truncated"))
         if reporting:
             self._tell(state.info)
-        state.info["steps"] = self._join("steps")
-        if any(board.number("has_frozen") for board in self._boards):
-            state.info["frozen"] = self._where("has_frozen", "frozen")
-        if any(board.number("has_final") for board in self._boards):
-            state.final_observation = {
-                name: self._where("has_final", f"final.{name}", f"obs.{name}") for name in groups
+        state.info["steps"] = told("steps")
+        if has_frozen:
+            state.info["frozen"] = self._alone("frozen", "has_frozen")
+        if has_final:
+            ending = self._memory[self._ending].copy()
+            mask = self._tensor(ending, self._ending, "final_mask")
+            final = {
+                name: self._tensor(ending, self._ending, key) for name, key in zip(groups, self._final, strict=True)
             }
-            state.final_mask = self._where("has_final", "final_mask")
+            for rows, there in zip(self._parts, self._numbers[:, 0].tolist(), strict=True):
+                if not there:  # nothing ended there: what it wrote is of an earlier step
+                    mask[rows.start : rows.stop] = False
+                    for name, group in final.items():
+                        group[rows.start : rows.stop] = obs[name][rows.start : rows.stop]
+            state.final_observation, state.final_mask = final, mask
         return state
 
+    def _tensor(self, copy: np.ndarray, region: slice, name: str) -> torch.Tensor:
+        """An array as a tensor over the copy of its region."""
+        place = self._places[name]
+        array = np.ndarray(place.shape, place.dtype, copy, place.offset - region.start)
+        tensor = torch.from_numpy(array)
+        return tensor if self._device is None else tensor.to(self._device)
+
+    def _alone(self, name: str, flag: str = "") -> torch.Tensor:
+        """An array as a fresh tensor; 0 in the rows of hosts that do not say by `flag` that it is there."""
+        place = self._places[name]
+        region = slice(place.offset, place.end)
+        tensor = self._tensor(self._memory[region].copy(), region, name)
+        if flag:
+            for rows, there in zip(self._parts, self._numbers[:, NUMBERS.index(flag)].tolist(), strict=True):
+                if not there:
+                    tensor[rows.start : rows.stop] = 0
+        return tensor
+
     def _tell(self, info: dict[str, Any]) -> None:
-        if all(board.number("has_success") for board in self._boards):
-            info["is_success"] = self._join("is_success")
-        metrics = self._join("metrics").t().contiguous()
+        if self._numbers[:, NUMBERS.index("has_success")].all():
+            info["is_success"] = self._alone("is_success")
+        metrics = self._alone("metrics").t().contiguous()
         info["metrics"] = dict(zip(self._description.metrics, metrics, strict=True))
-        terms = self._join("reward_terms").unbind(1)
+        terms = self._alone("reward_terms").unbind(1)
         info["reward_terms"] = dict(zip(self._description.reward_terms, terms, strict=True))
 
-    def _join(self, name: str) -> torch.Tensor:
-        """The arrays of a name as one fresh tensor."""
-        return self._joined([views[name] for views in self._views])
-
-    def _where(self, flag: str, name: str, otherwise: str | None = None) -> torch.Tensor:
-        """The same, of the boards that say it is there; of others `otherwise`, or zeros."""
-        parts = []
-        for board, views in zip(self._boards, self._views, strict=True):
-            if board.number(flag):
-                parts.append(views[name])
-            else:
-                parts.append(views[otherwise] if otherwise is not None else torch.zeros_like(views[name]))
-        return self._joined(parts)
-
-    def _joined(self, parts: list[torch.Tensor]) -> torch.Tensor:
-        joined = torch.cat(parts) if len(parts) > 1 else parts[0].clone()
-        return joined.to(self._device)
-
     def largest(self, name: str) -> float:
-        """The largest of the boards' numbers."""
-        return max(board.number(name) for board in self._boards)
+        """The largest of the hosts' numbers."""
+        return float(self._numbers[:, NUMBERS.index(name)].max())
 
     def total(self, name: str) -> float:
-        """The sum of the boards' numbers."""
-        return sum(board.number(name) for board in self._boards)
+        """The sum of the hosts' numbers."""
+        return float(self._numbers[:, NUMBERS.index(name)].sum())
 
 
 def episodes(answers: Sequence[Mapping[str, Any]], firsts: Sequence[int], description: Description) -> Episodes:

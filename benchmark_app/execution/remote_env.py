@@ -17,7 +17,8 @@ from benchmark_app.envs.state import TorchEnvState
 from benchmark_app.envs.training_state import VERSION, check_training_state
 from benchmark_app.physics.base import name_rows
 
-from .joining import Boards, episodes, training_sections, training_share
+from .description import places
+from .joining import Joined, episodes, training_sections, training_share
 from .link import EnvLink, LinkError
 from .remote_backend import RemoteBackend
 
@@ -43,7 +44,7 @@ class RemoteEnv(Playback):
 
     Args:
         cfg: Task settings.
-        links: Links to the hosts, in the order of their rows. The environment closes them.
+        links: Links to the hosts, in the order of their rows, their boards parts of one. The environment closes them.
         device: Torch device of every tensor here; the hosts have their own.
 
     Raises:
@@ -54,12 +55,15 @@ class RemoteEnv(Playback):
         self._cfg, self._links, self._device = cfg, list(links), torch.device(device)
         self._description = links[0].description
         if any(link.description != self._description for link in links):
-            raise ValueError("the processes have built different environments")
+            raise ValueError("the hosts have built different environments")
         ends = np.cumsum([link.rows for link in links]).tolist()
         self._rows = [range(end - link.rows, end) for link, end in zip(links, ends, strict=True)]
         self._num_envs: int = ends[-1]
         self._action_shape = (self._num_envs, self._description.num_actions)
-        self._boards = Boards(self._description, [link.board for link in links], self._device)
+        memory = links[0].board.memory
+        self._boards = Joined(self._description, memory, self._rows, self._device)
+        place = places(self._description, self._num_envs, len(links))["actions"]
+        self._actions = memory[place.offset : place.end].view(np.float32).reshape(place.shape)
         self._backend = RemoteBackend(self._description, self._num_envs, self._device, self._ask)
         self._state: TorchEnvState | None = None
         self._closed = False
@@ -262,9 +266,7 @@ class RemoteEnv(Playback):
         require_tensor("actions", actions, self._action_shape, self._device)
         if actions.requires_grad:
             raise ValueError("actions: expected no gradients; pass actions.detach()")
-        given = actions.cpu().numpy()
-        for link, rows in zip(self._links, self._rows, strict=True):
-            link.board["actions"][:] = given[rows.start : rows.stop]
+        self._actions[:] = actions.cpu().numpy()
         self._attempt(lambda: self._exchange(methodcaller("post_step"), methodcaller("wait_step")))
         self._state = state = self._boards.state(reporting=self._reporting)
         if self._share is not None:

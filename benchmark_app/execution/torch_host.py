@@ -65,11 +65,11 @@ class TorchHost(EnvHost):
     def board(self, board: Board) -> None:
         self._board = board
         with torch.inference_mode(False):
-            self._views = {name: torch.from_numpy(array) for name, array in board.arrays.items()}
+            self._actions = torch.from_numpy(board["actions"])
 
     def step(self) -> None:
         """Take a step; see `EnvHost.step`."""
-        actions = self._views["actions"]
+        actions = self._actions
         state = self._env.step(actions if self._env.device.type == "cpu" else actions.to(self._env.device))
         self._tick += 1
         self._publish(state)
@@ -82,19 +82,19 @@ class TorchHost(EnvHost):
 
     def _publish(self, state: TorchEnvState) -> None:
         """Put a state on the board."""
-        views, info = self._views, state.info
+        board, info = self._board.arrays, state.info
         for name, group in state.obs.items():
-            views[f"obs.{name}"].copy_(group)
-        views["reward"].copy_(state.reward)
-        views["terminated"].copy_(state.terminated)
-        views["truncated"].copy_(state.truncated)
-        views["steps"].copy_(info["steps"])
+            board[f"obs.{name}"][:] = group.numpy(force=True)
+        board["reward"][:] = state.reward.numpy(force=True)
+        board["terminated"][:] = state.terminated.numpy(force=True)
+        board["truncated"][:] = state.truncated.numpy(force=True)
+        board["steps"][:] = info["steps"].numpy(force=True)
         if state.final_observation is not None and state.final_mask is not None:
             for name, group in state.final_observation.items():
-                views[f"final.{name}"].copy_(group)
-            views["final_mask"].copy_(state.final_mask)
+                board[f"final.{name}"][:] = group.numpy(force=True)
+            board["final_mask"][:] = state.final_mask.numpy(force=True)
         if "frozen" in info:
-            views["frozen"].copy_(info["frozen"])
+            board["frozen"][:] = info["frozen"].numpy(force=True)
         if self._reporting and "metrics" in info:
             self._report(info)
         self._board.tell(
@@ -105,10 +105,10 @@ class TorchHost(EnvHost):
 
     def _report(self, info: dict[str, Any]) -> None:
         if "is_success" in info:
-            self._views["is_success"].copy_(info["is_success"])
+            self._board["is_success"][:] = info["is_success"].numpy(force=True)
         for part in ("metrics", "reward_terms"):
             for column, values in enumerate(info[part].values()):
-                self._views[part][:, column].copy_(values)
+                self._board[part][:, column] = values.numpy(force=True)
         self._board.tell(has_success="is_success" in info)
 
     def blocked(self) -> list[int]:

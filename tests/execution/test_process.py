@@ -228,22 +228,16 @@ def test_the_simulator_on_the_page_about_adding_tasks_is_a_task(tmp_path, monkey
         assert split.action_space.high.tolist() == [1.0]
 
 
-def test_a_process_of_gymnasium_environments_needs_no_torch(tmp_path):
+def test_a_process_of_gymnasium_environments_needs_no_torch(tmp_path, monkeypatch):
     # Whoever imports torch there finds this, which is no torch.
     (tmp_path / "torch.py").write_text("raise ImportError('there is no torch here')")
-    from benchmark_app.execution.process.link import ProcessLink
-
-    task = {"module": "tests.execution.upright"}
-    link = ProcessLink({"task": task, "rows": 2}, variables={"PYTHONPATH": f"{tmp_path}:{ROOT}"})
-    with closing(link):
-        link.opened(60)
-        link.post("init", {})
-        assert link.wait() == {"blocked": []}
-        link.board["actions"][:] = 1.0
-        link.post_step()
-        link.wait_step()
-        assert link.board["steps"].tolist() == [1, 1]
-        assert link.board["reward"].tolist() == [1.0, 1.0]
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{ROOT}")
+    refused = subprocess.run([sys.executable, "-c", "import torch"], capture_output=True, text=True, cwd=tmp_path)
+    assert "there is no torch here" in refused.stderr
+    with closing(make(rows=2)) as env:
+        env.init_state()
+        record(env, random_actions(env, 5))
+        assert env.state.info["steps"].tolist() == [5, 5]
 
 
 def test_rows_do_what_they_would_alone_among_any_number_of_processes():

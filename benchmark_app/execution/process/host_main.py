@@ -62,9 +62,13 @@ def _open(sock: socket.socket, request: dict[str, Any]) -> EnvHost | None:
         _answer(sock, {"error": told(error)})
         traceback.print_exception(error)
         return None
-    size = Board.size(host.description, host.rows)
-    os.ftruncate(request["memory"], size)
-    host.board = Board(host.description, host.rows, mmap.mmap(request["memory"], size))
+    environments, parts = request["environments"], request["parts"]
+    first, total = environments["first_row"], environments["total_rows"]
+    size = Board.size(host.description, total, parts)
+    os.ftruncate(request["memory"], size)  # the same in every part
+    buffer = mmap.mmap(request["memory"], size)
+    part = range(first, first + host.rows)
+    host.board = Board(host.description, total, buffer, part=part, number=request["number"], parts=parts)
     os.close(request["memory"])
     gc.freeze()  # what was made so far stays: no collection needs to look at it again
     gc.enable()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import mmap
 import os
 import signal
 import socket
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import benchmark_app
-from benchmark_app.execution.description import Board, Description
+from benchmark_app.execution.description import Description
 from benchmark_app.execution.link import EnvLink, LinkError, raise_told
 
 from .messages import STEP, EndOfLink, receive, send, send_bytes
@@ -36,6 +35,9 @@ class ProcessLink(EnvLink):
 
     Args:
         environments: Keyword arguments of `hosting.make_host`.
+        memory: File for the board of all parts, of no size yet.
+        number: Number of the part.
+        parts: How many parts there are.
         where: What it is called in messages: `environment process 1 (rows 512 to 1023)`.
         python: Interpreter; None: this one.
         cores: Processor cores it keeps to; empty: any.
@@ -47,7 +49,10 @@ class ProcessLink(EnvLink):
     def __init__(
         self,
         environments: Mapping[str, Any],
+        memory: int,
         *,
+        number: int = 0,
+        parts: int = 1,
         where: str = "environment process",
         python: str | None = None,
         cores: tuple[int, ...] = (),
@@ -58,7 +63,6 @@ class ProcessLink(EnvLink):
         self.rows = int(environments["rows"])
         self._where, self._log, self._timeout_s = where, log, timeout_s
         self._cores = cores
-        self._memory_fd = _nameless_file()
         self._output: IO[bytes] = log.open("wb") if log is not None else tempfile.TemporaryFile()  # noqa: SIM115
         self._socket, theirs = socket.socketpair()
         program = Path(benchmark_app.__file__).parent / "worker" / "__main__.py"
@@ -68,13 +72,15 @@ class ProcessLink(EnvLink):
                 stdin=subprocess.DEVNULL,
                 stdout=self._output,
                 stderr=subprocess.STDOUT,
-                pass_fds=[theirs.fileno(), self._memory_fd],
+                pass_fds=[theirs.fileno(), memory],
                 env={**os.environ, "PYTHONUNBUFFERED": "1", **(variables or {})},
             )
         self._closed = False
         request = {
             "environments": dict(environments),
-            "memory": self._memory_fd,
+            "memory": memory,
+            "number": number,
+            "parts": parts,
             "cores": list(cores),
             "path": [] if python else [path for path in sys.path if path],
         }
@@ -97,12 +103,6 @@ class ProcessLink(EnvLink):
         answer = self._answer()
         self._socket.settimeout(self._timeout_s)
         self.description = Description.from_plain(answer["description"])
-        # Both have mapped it: the file, which never had a name, goes with the maps.
-        self.board = Board(
-            self.description, self.rows, mmap.mmap(self._memory_fd, Board.size(self.description, self.rows))
-        )
-        os.close(self._memory_fd)
-        self._memory_fd = -1
 
     def post_step(self) -> None:
         """Wake it with a byte."""
@@ -139,9 +139,6 @@ class ProcessLink(EnvLink):
             self._process.kill()
             self._process.wait()
         self._output.close()
-        if self._memory_fd >= 0:
-            os.close(self._memory_fd)
-            self._memory_fd = -1
 
     def _answer(self) -> dict[str, Any]:
         message = self._guarded(lambda: receive(self._socket))
@@ -191,11 +188,3 @@ def _signal(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-def _nameless_file() -> int:
-    """A file in memory that has no name, open."""
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create("environments", os.MFD_CLOEXEC)
-    with tempfile.TemporaryFile() as file:
-        return os.dup(file.fileno())

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import mmap
 import os
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from benchmark_app.execution.cfg import ExecutionCfg, free_cores
-from benchmark_app.execution.description import split
+from benchmark_app.execution.description import Board, split
 
 from .link import ProcessLink
 
@@ -37,11 +39,16 @@ def start(
     # Two that were kept to one core would wait for each other while another core is idle.
     pinned = execution.pin and hasattr(os, "sched_setaffinity") and len(cores) >= len(shares)
     links: list[ProcessLink] = []
+    # All map it, and it never has a name: it goes with the last of them.
+    memory = _nameless_file()
     try:
         for number, share in enumerate(shares):
             links.append(
                 ProcessLink(
                     {**environments, "rows": len(share), "first_row": share.start, "total_rows": num_envs},
+                    memory,
+                    number=number,
+                    parts=len(shares),
                     where=f"environment process {number} (rows {share.start} to {share.stop - 1})",
                     python=execution.python,
                     cores=(cores[number],) if pinned else (),
@@ -51,8 +58,22 @@ def start(
             )
         for link in links:
             link.opened(execution.start_timeout_s)
+        described, parts = links[0].description, len(links)
+        buffer = mmap.mmap(memory, Board.size(described, num_envs, parts))
+        for number, (link, share) in enumerate(zip(links, shares, strict=True)):
+            link.board = Board(described, num_envs, buffer, part=share, number=number, parts=parts)
     except BaseException:
         for link in links:
             link.close()
         raise
+    finally:
+        os.close(memory)
     return links
+
+
+def _nameless_file() -> int:
+    """A file in memory that has no name, open."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("environments", os.MFD_CLOEXEC)
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
