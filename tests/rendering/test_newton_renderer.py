@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch")
 
 from benchmark_app.physics import make_backend  # noqa: E402
 from benchmark_app.rendering import make_renderer  # noqa: E402
+from tests.conftest import ROOT  # noqa: E402
 
 from .known import FRONT, place, scene  # noqa: E402
 
@@ -110,3 +111,10 @@ def test_drawing_may_be_recorded_with_the_engine_and_gives_the_same():
     assert torch.equal(recorded[0], renderer.color["front"][0])
     renderer.close()
     backend.close()
+
+
+@pytest.mark.slow
+def test_the_program_in_the_documentation_runs_word_for_word(capsys):
+    page = (ROOT / "docs" / "rendering.md").read_text()
+    exec(page.split("```python\n")[1].split("```")[0], {})
+    assert "torch.Size([16, 64, 64, 3])" in capsys.readouterr().out
