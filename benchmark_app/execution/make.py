@@ -31,6 +31,7 @@ def make_execution_env(
     *,
     threads: int = 1,
     log_of: Callable[[int], Path] | None = None,
+    beside: tuple[int, int] = (0, 1),
 ) -> TorchEnv:
     """Build a task's environment where the settings say.
 
@@ -43,6 +44,7 @@ def make_execution_env(
         execution: Where; None: in this process.
         threads: CPU threads of every other process.
         log_of: Files for the output of other processes, by their number.
+        beside: Number of this process among those that do the same on this machine, and how many they are.
 
     Returns:
         A `TorchEnv`, or a `RemoteEnv`, which offers what libraries, workflows and checks use of one.
@@ -72,7 +74,7 @@ def make_execution_env(
     if execution.name == PROCESS:
         from .process.start import start
 
-        return cast("TorchEnv", RemoteEnv(cfg, start(environments, num_envs, execution, log_of), device=device))
+        return cast("TorchEnv", RemoteEnv(cfg, start(environments, num_envs, execution, log_of, beside), device=device))
     from .served.start import start as start_served
 
     link = start_served(environments, num_envs, execution, log_of)

@@ -11,6 +11,7 @@ from benchmark_app.bundle.facts import WARNINGS
 from benchmark_app.bundle.read import read_bundle_file
 from benchmark_app.bundle.schema import Bundle, PlayBundle, RuntimeBundle, StartupBundle, TrainingBundle
 from benchmark_app.bundle.video import LOST
+from benchmark_app.execution.cfg import LOCAL, is_gymnasium
 from benchmark_app.journal.events import Scalar
 from benchmark_app.settings import Settings
 
@@ -23,11 +24,14 @@ def print_summary(directory: RunDirectory, results: list[WorkflowResult], settin
     """Print how a run ended."""
     shown = _short(directory.path)
     s = settings
-    head = [s.task.name, s.framework.name, s.physics.name]
+    gymnasium = is_gymnasium(s.task.module)
+    head = [s.task.name, s.framework.name, "Gymnasium's own simulator" if gymnasium else s.physics.name]
     if s.reference_physics is not None and s.workflow.steps == ["equivalence"]:  # no library takes part
         head = [s.task.name, f"{s.physics.name} against {s.reference_physics.name}"]
     head += [_count(s.num_envs, "environment"), f"seed {s.seed}"]
     head.append(_count(s.threads, "thread"))
+    if s.execution.name != LOCAL:
+        head.append(f"execution {s.execution.label}")
     if s.worker.program is not None:
         head.append("synthetic")
     print(" · ".join(head))

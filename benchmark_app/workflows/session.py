@@ -178,6 +178,7 @@ class Session:
                     settings.execution,
                     threads=settings.threads,
                     log_of=self._environment_log,
+                    beside=(self.rank, world_size),
                 )
             except UnsupportedSceneError as error:
                 raise RefusedError(f"task={settings.task.name}: {error}") from error

@@ -1,6 +1,5 @@
 """Environments in processes of their own do what they do in one, and nothing is left of them, however they end."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from benchmark_app.envs.nan_guard import NanGuard
 from benchmark_app.execution.cfg import PROCESS, ExecutionCfg, free_cores
 from benchmark_app.execution.link import LinkError
 from benchmark_app.execution.make import make_execution_env
+from benchmark_app.execution.process import start as starting
 from benchmark_app.profiling.worker.timing import SimulationShare
 from tests.conftest import ROOT
 from tests.contracts.test_contracts import TASKS
@@ -141,11 +141,31 @@ def test_a_process_that_ends_by_itself_is_told_of_with_its_last_words():
 def test_a_process_that_does_not_answer_is_given_up():
     with closing(make(timeout_s=0.5)) as env:
         env.init_state()
-        stopped = processes(env)[0]
-        stopped.suspend()
+        processes(env)[0].suspend()
         with pytest.raises(LinkError, match=r"process 0 \(rows 0 to 1\) did not answer within 0.5 s"):
             env.step(random_actions(env, 1)[0])
-        stopped.resume()  # what closing would else have to wait for, and then end
+        begin = time.monotonic()
+    assert time.monotonic() - begin < 5.0, "it was waited for"
+
+
+def test_processes_of_several_ranks_are_kept_to_different_cores(monkeypatch):
+    kept = []
+
+    class Started:
+        def __init__(self, environments, memory, *, cores, **_):
+            kept.append(cores)
+            if len(kept) % 2 == 0:
+                raise InterruptedError  # nothing needs to be started to know where it would have been kept
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr(starting, "ProcessLink", Started)
+    monkeypatch.setattr(starting, "free_cores", lambda: [4, 5, 6, 7])
+    for beside in ((0, 2), (1, 2), (0, 3)):
+        with pytest.raises(InterruptedError):
+            starting.start({}, 8, ExecutionCfg(name=PROCESS, num_workers=2), beside=beside)
+    assert kept == [(4,), (5,), (6,), (7,), (), ()]  # where there are too few, two are not kept to one
 
 
 def test_what_a_process_cannot_build_is_said_in_its_own_words_and_leaves_nothing():
@@ -171,10 +191,6 @@ def test_each_process_keeps_to_a_core_of_its_own():
         assert processes(env)[0].cpu_affinity() == psutil.Process().cpu_affinity()
 
 
-def shared_files():
-    return sorted(os.listdir("/dev/shm"))
-
-
 ORPHAN = """
 import sys, time
 from benchmark_app.execution.cfg import ExecutionCfg
@@ -187,8 +203,14 @@ time.sleep(60)
 """
 
 
-def test_processes_end_with_a_parent_that_is_killed_and_leave_no_shared_memory():
-    before = shared_files()
+def test_shared_memory_has_no_name_that_could_be_left_behind():
+    with closing(make()) as env:
+        for process in [psutil.Process(), *processes(env)]:
+            shared = [each for each in process.memory_maps(grouped=False) if "environments" in each.path]
+            assert {each.path for each in shared} == {"/memfd:environments"}
+
+
+def test_processes_end_with_a_parent_that_is_killed():
     parent = subprocess.Popen([sys.executable, "-c", ORPHAN], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     pids = [int(pid) for pid in parent.stdout.readline().split()]
     children = [psutil.Process(pid) for pid in pids]
@@ -200,7 +222,6 @@ def test_processes_end_with_a_parent_that_is_killed_and_leave_no_shared_memory()
     while not all(map(gone, children)):
         assert time.monotonic() < deadline, "a process outlives its parent"
         time.sleep(0.01)
-    assert shared_files() == before
 
 
 def test_an_environment_of_gymnasium_is_made_when_it_is_first_needed():

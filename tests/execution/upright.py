@@ -40,6 +40,7 @@ class Cfg(EnvCfg):
     episode_length_s: float = 1.2
     fails_at: int = 0  # the step of an episode at which its observation is not finite; 0: none
     dies_at: int = 0  # likewise at which the process ends at once
+    says: str = ""  # what it prints at every reset
 
 
 class Upright(gymnasium.Env):
@@ -58,6 +59,8 @@ class Upright(gymnasium.Env):
     def reset(self, *, seed: int | None = None, options: Any = None):
         observation, _ = self._inner.reset(seed=seed)
         self._steps = 0
+        if self._cfg.says:
+            print(self._cfg.says, flush=True)
         return {"policy": observation}, {}
 
     def step(self, action):

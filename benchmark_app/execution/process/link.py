@@ -75,7 +75,7 @@ class ProcessLink(EnvLink):
                 pass_fds=[theirs.fileno(), memory],
                 env={**os.environ, "PYTHONUNBUFFERED": "1", **(variables or {})},
             )
-        self._closed = False
+        self._closed = self._silent = False
         request = {
             "environments": dict(environments),
             "memory": memory,
@@ -133,6 +133,8 @@ class ProcessLink(EnvLink):
             return
         self._closed = True
         self._socket.close()
+        if self._silent:  # it would not hear that the socket has closed either
+            self._process.kill()
         try:
             self._process.wait(CLOSE_S)
         except subprocess.TimeoutExpired:
@@ -157,7 +159,7 @@ class ProcessLink(EnvLink):
         except EndOfLink:
             raise LinkError(self._obituary()) from None
         except TimeoutError:
-            waited = self._socket.gettimeout()
+            self._silent, waited = True, self._socket.gettimeout()
             raise LinkError(f"{self._where} did not answer within {waited:g} s{self._output_is()}") from None
 
     def _obituary(self) -> str:

@@ -19,7 +19,11 @@ LogOf = Callable[[int], Path]
 
 
 def start(
-    environments: Mapping[str, Any], num_envs: int, execution: ExecutionCfg, log_of: LogOf | None = None
+    environments: Mapping[str, Any],
+    num_envs: int,
+    execution: ExecutionCfg,
+    log_of: LogOf | None = None,
+    beside: tuple[int, int] = (0, 1),
 ) -> list[ProcessLink]:
     """Start the processes, each with its share of the rows, and wait until all have built their environments.
 
@@ -28,6 +32,8 @@ def start(
         num_envs: Rows in all.
         execution: How many processes, and how.
         log_of: Files for their output.
+        beside: Number of this process among those that do the same on this machine, and how many they are: no two of
+            all their processes are kept to the same core.
 
     Raises:
         ValueError: There are fewer rows than processes.
@@ -37,7 +43,9 @@ def start(
     cores = free_cores()
     shares = split(num_envs, execution.num_workers or min(len(cores), num_envs))
     # Two that were kept to one core would wait for each other while another core is idle.
-    pinned = execution.pin and hasattr(os, "sched_setaffinity") and len(cores) >= len(shares)
+    place, count = beside
+    pinned = execution.pin and hasattr(os, "sched_setaffinity") and len(cores) >= len(shares) * count
+    own = cores[place * len(shares) :]
     links: list[ProcessLink] = []
     # All map it, and it never has a name: it goes with the last of them.
     memory = _nameless_file()
@@ -51,7 +59,7 @@ def start(
                     parts=len(shares),
                     where=f"environment process {number} (rows {share.start} to {share.stop - 1})",
                     python=execution.python,
-                    cores=(cores[number],) if pinned else (),
+                    cores=(own[number],) if pinned else (),
                     log=None if log_of is None else log_of(number),
                     timeout_s=execution.timeout_s,
                 )
