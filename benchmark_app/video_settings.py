@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from benchmark_app.execution.cfg import is_gymnasium
 from benchmark_app.rendering.camera import MOST_PIXELS, CameraSpec
-from benchmark_app.rendering.catalogue import NONE
+from benchmark_app.rendering.catalogue import NO_COMPANION, NONE, TURNS_ALONG
 from benchmark_app.rendering.grid import arrange
 from benchmark_app.rendering.play_cfg import seen_from
 from benchmark_app.settings import Settings
@@ -101,6 +101,10 @@ def _view_problems(s: Settings) -> list[str]:
         return [f"video.camera_{error}"]
     if not (records(s, "play") or records(s, "training")):
         return []
+    view = video_view(s)
+    if view.link is not None and not view.turns and video_renderer(s) in TURNS_ALONG:
+        still = "video.camera_position=[X,Y,Z] and video.camera_target=[X,Y,Z]"
+        return [f"video.camera_position=null: {NO_COMPANION}: set {still}"]
     try:
         arrange(video_rows(s), s.video.width, s.video.height)
     except ValueError as error:

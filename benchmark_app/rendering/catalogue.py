@@ -65,6 +65,10 @@ RENDERERS: dict[str, RendererEntry] = {
 `none` is no renderer: it draws nothing and needs nothing.
 """
 
+TURNS_ALONG = ("isaacsim_rtx",)
+"""Renderers whose cameras hang on a link's prim, so that they turn with it (`CameraSpec.turns`)."""
+NO_COMPANION = "rendering=isaacsim_rtx turns a camera that goes along with a link; let it stand still"
+
 NO_RENDERER = "No camera, no video"
 """What `none` is, for a person."""
 

@@ -101,3 +101,5 @@ def test_what_one_application_cannot_have_at_once_is_refused(monkeypatch):
         IsaacSimRtxRenderer(Engine(), scene(N), (FRONT, replace(MOUNTED, shadows=True)))
     with pytest.raises(ValueError, match=r"camera front: there is no link 'elbow'"):
         IsaacSimRtxRenderer(Engine(), scene(N), (replace(FRONT, link="elbow"),))
+    with pytest.raises(ValueError, match=r"camera mounted: rendering=isaacsim_rtx turns a camera that goes along"):
+        IsaacSimRtxRenderer(Engine(), scene(N), (replace(MOUNTED, turns=False),))

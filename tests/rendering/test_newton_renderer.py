@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 torch = pytest.importorskip("torch")
+wp = pytest.importorskip("warp")
 
 from benchmark_app.physics import make_backend  # noqa: E402
 from benchmark_app.rendering import make_renderer  # noqa: E402
+from benchmark_app.rendering.newton import kernels  # noqa: E402
 from tests.conftest import ROOT  # noqa: E402
 
 from .known import FRONT, place, scene  # noqa: E402
@@ -118,3 +120,15 @@ def test_the_program_in_the_documentation_runs_word_for_word(capsys):
     page = (ROOT / "docs" / "rendering.md").read_text()
     exec(page.split("```python\n")[1].split("```")[0], {})
     assert "torch.Size([16, 64, 64, 3])" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("turns", "expected"), [(True, (3.0, 2.0, 3.0)), (False, (1.0, 0.0, 3.0))])
+def test_a_mounted_camera_turns_with_its_link_or_only_goes_along(turns, expected):
+    quarter = wp.quatf(0.0, 0.0, 2**-0.5, 2**-0.5)  # about z
+    bodies = wp.array([[wp.transformf(wp.vec3f(1.0, 2.0, 3.0), quarter)]], dtype=wp.transformf, device="cpu")
+    beside = wp.transformf(wp.vec3f(0.0, -2.0, 0.0), wp.quat_identity())
+    places = wp.zeros(1, dtype=wp.transformf, device="cpu")
+    kernels.launch(kernels.follow, 1, [bodies, 0, beside, turns], places)
+    found = places.numpy()[0]
+    assert found[:3] == pytest.approx(expected, abs=1e-6)
+    assert found[3:] == pytest.approx(list(quarter) if turns else [0.0, 0.0, 0.0, 1.0], abs=1e-6)

@@ -104,6 +104,18 @@ def test_links_and_mounted_cameras_are_told_where_they_are(made):
     assert camera[0].tolist() == pytest.approx(right.tolist(), abs=1e-6)
 
 
+def test_a_camera_that_only_goes_along_keeps_its_directions(monkeypatch):
+    double, engine = Ovrtx(monkeypatch), Engine()
+    monkeypatch.setattr(ovrtx_calls.torch.cuda, "current_stream", lambda device: types.SimpleNamespace(cuda_stream=0))
+    renderer = OvrtxRenderer(engine, scene(N), (replace(MOUNTED, turns=False),))
+    engine.poses[2, 0] = torch.tensor([1.0, 2.0, 3.0, 0.0, 0.0, 2**-0.5, 2**-0.5])
+    renderer.update()
+    camera = double.written["/World/envs/env2/camera_mounted"]
+    x, y, z = MOUNTED.position
+    assert camera[3, :3].tolist() == pytest.approx([1.0 + x, 2.0 + y, 3.0 + z], abs=1e-6)
+    assert camera[0, :3].tolist() == pytest.approx(MOUNTED.axes[0], abs=1e-6)
+
+
 def test_poses_become_the_matrices_of_rows():
     pose = torch.tensor([[1.0, 2.0, 3.0, 0.5, 0.5, 0.5, 0.5]])  # x to y, y to z, z to x
     found = matrices(pose)[0]

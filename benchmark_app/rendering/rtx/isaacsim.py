@@ -13,6 +13,7 @@ from benchmark_app.physics.physx.usda import prim
 from benchmark_app.physics.scene import SceneSpec
 
 from ..camera import CameraSpec
+from ..catalogue import NO_COMPANION
 from . import usda
 from .isaacsim_calls import IsaacSimPictures, enable
 from .tiled import TiledRenderer
@@ -29,7 +30,8 @@ class IsaacSimRtxRenderer(TiledRenderer):
     """RTX inside Isaac Sim; see `Renderer`.
 
     Raises:
-        ValueError: A camera's link is none the engine knows, or some cameras see shadows and others none.
+        ValueError: A camera's link is none the engine knows or one it does not turn with, or some cameras see shadows
+            and others none.
     """
 
     def __init__(self, backend: SimBackend, scene: SceneSpec, cameras: tuple[CameraSpec, ...]) -> None:
@@ -40,6 +42,8 @@ class IsaacSimRtxRenderer(TiledRenderer):
                 raise ValueError(
                     f"camera {camera.name}: there is no link {camera.link!r}; the robot has {list(backend.body_names)}"
                 )
+            if camera.link is not None and not camera.turns:
+                raise ValueError(f"camera {camera.name}: {NO_COMPANION}")
         if len({camera.shadows for camera in cameras}) > 1:
             raise ValueError("cameras: rendering=isaacsim_rtx has shadows for all cameras or for none")
         self._pictures = IsaacSimPictures(overlay_text(scene, cameras), cameras[0].shadows)

@@ -55,7 +55,10 @@ class OvrtxRenderer(TiledRenderer):
         self._scene.write(self._body_binding, found.flatten(0, 1))
         for camera, place, binding in zip(self._mounted, self._places, self._camera_bindings, strict=True):
             assert camera.link is not None, "mounted cameras are those with a link"
-            self._scene.write(binding, (place @ found[:, self._bodies.index(camera.link)]).contiguous())
+            link = found[:, self._bodies.index(camera.link)].clone()
+            if not camera.turns:
+                link[:, :3, :3] = torch.eye(3, dtype=link.dtype, device=link.device)
+            self._scene.write(binding, (place @ link).contiguous())
 
     def _render(self, rows: torch.Tensor | None, count: int) -> None:
         drawn = self._scene.step([usda.product_path(camera) for camera in self.cameras])
