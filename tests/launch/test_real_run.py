@@ -38,8 +38,9 @@ def checkpoint(trained):
     return trained.bundle("training").checkpoint_path
 
 
-def test_the_main_job_leaves_four_true_bundles(app):
-    code, out, err = app.run(*SMALL, "seed=3")
+def test_the_main_job_leaves_four_true_bundles_and_a_video(app):
+    video = ("play.video=true", "video.envs=2", "video.seconds=0.5", "video.width=64", "video.height=64")
+    code, out, err = app.run(*SMALL, *video, "seed=3")
     assert code == 0, err
     startup, runtime, training, play = (app.bundle(name) for name in ("startup", "runtime", "training", "play"))
     for bundle in (startup, runtime, training, play):
@@ -87,6 +88,17 @@ def test_the_main_job_leaves_four_true_bundles(app):
     assert play.extra["n_episodes"] == 20
     assert play.checkpoint_path == training.checkpoint_path
     assert play.ep_length.peak <= 300
+
+    assert play.video_path == "videos/play.mp4"
+    content = (app.run_dir / play.video_path).read_bytes()
+    assert content[4:8] == b"ftyp"
+    assert content.find(b"moov") < content.find(b"mdat")
+    assert play.extra["video_episodes"] == 2
+    assert play.extra["video_seconds"] == pytest.approx(0.5, abs=0.04)
+    assert play.extra["video_cut"] is True  # an untrained policy still balances by then
+    assert (app.run_dir / "videos" / "play.jpg").read_bytes()[:3] == b"\xff\xd8\xff"
+    assert training.video_path is None
+    assert "cut there (video.seconds): an episode went on; drawn by newton, since rendering=none draws nothing" in out
 
     logs = app.run_dir / "logs"
     assert list((logs / "training").rglob("events.out.tfevents*"))
