@@ -37,8 +37,10 @@ def serve(arguments: list[str]) -> int:
         if not least <= getattr(args, name) <= most:
             option = f"--{name.replace('_', '-')}"
             return refuse(f"serve: {option} {getattr(args, name)}: must be from {least} to {most}")
-    if not Path(args.dumps).is_dir():
-        return refuse(f"serve: --dumps {args.dumps}: no such folder")
+    try:
+        Path(args.logs).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        return refuse(f"serve: --logs {args.logs}: cannot be made ({error.strerror})")
     options = ["--config-dir", args.config_dir] if args.config_dir else []
     # A workflow without a library: none need be installed where only an engine is.
     composed = [*options, f"task={args.task}", "workflow=runtime", *args.settings]
@@ -62,7 +64,7 @@ def _serve(args: argparse.Namespace, settings: Settings, host: str, token: str) 
         "threads": settings.threads,
     }
     offer = make_offer(
-        environments, max_envs=args.max_envs, max_sessions=args.max_sessions, dumps=os.path.abspath(args.dumps)
+        environments, max_envs=args.max_envs, max_sessions=args.max_sessions, logs=os.path.abspath(args.logs)
     )
     try:
         server = Server(offer, token, host, args.port)
@@ -124,5 +126,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--ready-file", metavar="FILE", help="write host, port and process id there once it listens")
     parser.add_argument("--max-envs", type=int, default=4096, metavar="N", help="rows of a session (%(default)s)")
     parser.add_argument("--max-sessions", type=int, default=1, metavar="N", help="sessions at a time (%(default)s)")
-    parser.add_argument("--dumps", metavar="DIR", default=".", help="folder for NaN dumps of sessions (%(default)s)")
+    parser.add_argument(
+        "--logs", metavar="DIR", default="outputs/served", help="folder for what sessions print and dump (%(default)s)"
+    )
     return parser

@@ -7,7 +7,7 @@
 # From the checkout:
 #   docker build -f containers/ovphysx.Dockerfile --build-arg ACCEPT_OMNIVERSE_TERMS=yes -t benchmark_app-ovphysx .
 #   docker run --rm --init --network host --user "$(id -u):$(id -g)" -v "$HOME/serve.token:/token:ro" \
-#     benchmark_app-ovphysx cartpole physics=ovphysx --token-file /token --port 5555 --dumps /tmp
+#     benchmark_app-ovphysx cartpole physics=ovphysx --token-file /token --port 5555 --logs /tmp
 # docs/execution.md has the rest.
 FROM python:3.11-slim-bookworm
 

@@ -20,20 +20,21 @@ from .server import Offer, Server, with_variables
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
-def make_offer(settings: dict[str, Any], *, max_envs: int, max_sessions: int, dumps: str | None = None) -> Offer:
+def make_offer(settings: dict[str, Any], *, max_envs: int, max_sessions: int, logs: str | None = None) -> Offer:
     """What is served.
 
     Args:
         settings: Keyword arguments of `hosting.make_host`, but for rows and device.
         max_envs: Rows of a session.
         max_sessions: Sessions at a time.
-        dumps: Folder for NaN dumps; None: wherever a client says, because it is who started the server.
+        logs: Folder for what sessions print, and for their NaN dumps; None: they print where this process does, and dump
+            wherever a client says, because it is who started the server.
 
     Raises:
         ValueError: The settings cannot be used.
     """
     described = describe(task_of(settings["task"]), settings["physics"], settings["physics_settings"])
-    offer = Offer(description=described, settings=settings, max_envs=max_envs, max_sessions=max_sessions, dumps=dumps)
+    offer = Offer(description=described, settings=settings, max_envs=max_envs, max_sessions=max_sessions, logs=logs)
     threads = dict.fromkeys(THREAD_VARIABLES, str(settings["threads"]))
     return with_variables(offer, PYTHONUNBUFFERED="1", **threads)
 

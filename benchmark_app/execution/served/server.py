@@ -45,7 +45,8 @@ class Offer:
         settings: What a session's process is told.
         max_sessions: Sessions at a time.
         max_envs: Rows of one.
-        dumps: Folder for NaN dumps; None: wherever a client says.
+        logs: Folder for what sessions print, and for their NaN dumps; None: where this process prints, and wherever a
+            client says.
         environment: Variables of a session's process.
     """
 
@@ -53,7 +54,7 @@ class Offer:
     settings: dict[str, Any]
     max_sessions: int
     max_envs: int
-    dumps: str | None = None
+    logs: str | None = None
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
 
 
@@ -226,13 +227,18 @@ class Server:
             "id": request.id,
             "request": request.values,
             "settings": self._offer.settings,
-            "dumps": self._offer.dumps,
+            "files": None
+            if self._offer.logs is None
+            else str(Path(self._offer.logs) / f"session-{os.getpid()}-{number}"),
         }
         command = [sys.executable, "-P", str(Path(__file__).with_name("__main__.py")), "session"]
-        with client.sock as sock:
+        with client.sock as sock, contextlib.ExitStack() as stack:
+            output = stack.enter_context(open(f"{spec['files']}.log", "wb")) if spec["files"] is not None else None
             process = subprocess.Popen(
                 [*command, str(sock.fileno())],
                 stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=None if output is None else subprocess.STDOUT,
                 pass_fds=[sock.fileno()],
                 env=self._offer.environment,
             )

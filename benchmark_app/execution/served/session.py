@@ -22,12 +22,14 @@ import numpy as np
 from benchmark_app.execution.description import Board
 from benchmark_app.execution.host import COMMANDS, EnvHost
 from benchmark_app.execution.hosting import make_host
-from benchmark_app.execution.link import CARRIED, told
+from benchmark_app.execution.link import CARRIED
+from benchmark_app.execution.link import told as as_plain
 from benchmark_app.parent_link import die_with_parent
 
 from .connection import Connection, LostError, Message
 from .frames import FrameError, Limits
 from .plain import apart, together
+from .printed import printed_warnings
 from .told import ON_THE_BOARD, may_mark, of_a_state
 
 FRAME_S = 30.0
@@ -188,19 +190,29 @@ class Session:
         name, arguments = message.values["name"], together(message.values["arguments"], message.arrays)
         if name not in COMMANDS or not isinstance(arguments, dict):
             raise FrameError("command: must have a known name, and arguments")
-        if name == "guard" and self._spec["dumps"] is not None:
+        if name == "guard" and self._spec["files"] is not None:
             self._keep_dumps_here(arguments.get("settings"))
-        answer, arrays = apart(host.command(name, arguments))
+        told = host.command(name, arguments)
+        if name == "warnings" and self._spec["files"] is not None:
+            told["counts"] = self._with_printed(told["counts"])
+        answer, arrays = apart(told)
         if name == "reporting":
             self._reporting = bool(arguments["enabled"])
         if name in ON_THE_BOARD:
             arrays |= of_a_state(host.board, reporting=False)
         return {"answer": answer}, arrays
 
+    def _with_printed(self, counts: dict[str, int]) -> dict[str, int]:
+        """Warnings that mean wrong physics, those among them that the engine only printed: no run watches this log."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        printed = printed_warnings(Path(f"{self._spec['files']}.log"), self._spec["settings"]["physics"])
+        return {name: max(counts.get(name, 0), printed.get(name, 0)) for name in {**counts, **printed}}
+
     def _keep_dumps_here(self, settings: Any) -> None:
         """Have a guard write where the server says, and not where a client does."""
         if isinstance(settings, dict):
-            folder = Path(self._spec["dumps"]) / f"session-{self._spec['session']}-{os.getpid()}"
+            folder = Path(self._spec["files"])
             folder.mkdir(exist_ok=True)
             self._dumps, settings["directory"] = folder, str(folder)
 
@@ -224,7 +236,7 @@ class Session:
         sys.stderr.flush()
         values: dict[str, Any] = {"kind": kind, "message": message}
         if error is not None:
-            values |= {"error": told(error), "message": f"{type(error).__name__}: {error}"}
+            values |= {"error": as_plain(error), "message": f"{type(error).__name__}: {error}"}
         self._connection.send(self._next_id, "error", values, timeout=REPLY_S)
         self._next_id += 1
 

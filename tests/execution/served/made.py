@@ -104,7 +104,7 @@ class CountingHost(EnvHost):
 
 
 @contextmanager
-def a_session(host=None, limits=None):
+def a_session(host=None, limits=None, files=None):
     """A session in a thread.
 
     Yields:
@@ -118,7 +118,13 @@ def a_session(host=None, limits=None):
     def serve():
         connection = Connection(theirs, limits or Limits(), may_mark)
         request = connection.receive(10)  # which the listening process would have received
-        spec = {"session": 1, "id": request.id, "request": request.values, "settings": {}, "dumps": None}
+        spec = {
+            "session": 1,
+            "id": request.id,
+            "request": request.values,
+            "settings": {"physics": "newton_mjwarp"},
+            "files": files,
+        }
         returned.append(session.Session(connection, spec).run())
 
     thread = threading.Thread(target=serve, daemon=True)

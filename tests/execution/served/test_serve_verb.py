@@ -26,7 +26,7 @@ def no_token(monkeypatch):
         (["--port", "70000"], r"serve: --port 70000: must be from 0 to 65535"),
         (["--max-envs", "0"], r"serve: --max-envs 0: must be from 1 to"),
         (["--max-sessions", "1000"], r"serve: --max-sessions 1000: must be from 1 to 64"),
-        (["--dumps", "/no/such"], r"serve: --dumps /no/such: no such folder"),
+        (["--logs", "/proc/x"], r"serve: --logs /proc/x: cannot be made"),
         (["--host", "0.0.0.0"], r"serve: --host=0.0.0.0: must be 127.0.0.1, ::1 or localhost; to reach another"),
         ([], r"serve: there is no token; type --token-file FILE .*or set BENCHMARK_APP_TOKEN"),
         (["--token-file", "/dev/null"], r"serve: --token-file=/dev/null: is no regular file"),
@@ -35,7 +35,8 @@ def no_token(monkeypatch):
         (["physics=nope"], r"physics=nope: not one of"),
     ],
 )
-def test_serve_refuses_what_it_cannot_do_in_one_line(arguments, said, capsys):
+def test_serve_refuses_what_it_cannot_do_in_one_line(arguments, said, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     assert serve.serve(["cartpole", *arguments]) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -43,7 +44,8 @@ def test_serve_refuses_what_it_cannot_do_in_one_line(arguments, said, capsys):
     assert len(err.strip().splitlines()) == 1
 
 
-def test_serve_refuses_a_task_that_there_is_not(capsys):
+def test_serve_refuses_a_task_that_there_is_not(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     assert serve.serve(["cartpol"]) == 2
     assert "task=cartpol: not one of" in capsys.readouterr().err
 

@@ -46,7 +46,7 @@ def environment(*first, **variables):
 def a_server(folder, presets, *arguments, **variables):
     ready, token = folder / "ready.json", folder / "token"
     command = [sys.executable, "-m", "benchmark_app", "serve", "rolling_ball", "--config-dir", str(presets)]
-    command += ["--token-file", str(token), "--ready-file", str(ready), "--dumps", str(folder), *arguments]
+    command += ["--token-file", str(token), "--ready-file", str(ready), "--logs", str(folder), *arguments]
     process = subprocess.Popen(
         command,
         cwd=folder,

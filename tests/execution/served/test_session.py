@@ -14,7 +14,7 @@ from benchmark_app.execution.served.connection import Connection
 from benchmark_app.execution.served.frames import FrameError, Limits
 from benchmark_app.execution.served.told import may_mark
 
-from .made import ACTIONS, DESCRIPTION, ROWS, a_session, linked, talking_to
+from .made import ACTIONS, DESCRIPTION, ROWS, CountingHost, a_session, linked, talking_to
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_a_client_that_goes_away_closes_its_environments():
 @pytest.mark.parametrize("wanted", [{}, {"num_envs": "3", "device": "cpu"}, {"num_envs": 3, "device": "cpu", "x": 1}])
 def test_a_request_to_open_that_asks_for_something_else_builds_nothing(wanted, pair):
     ours, theirs = pair
-    spec = {"session": 1, "id": 1, "request": wanted, "settings": {}, "dumps": None}
+    spec = {"session": 1, "id": 1, "request": wanted, "settings": {}, "files": None}
     built = []
     before, session.make_host = session.make_host, lambda **_: built.append(1)
     try:
@@ -231,3 +231,36 @@ def test_a_server_cannot_have_any_other_error_raised_than_those_of_environments(
         step(link)
     for kind in (ServerError, ServerRefusal):
         assert issubclass(kind, Exception)
+
+
+def test_what_an_engine_only_printed_is_counted_where_no_run_watches(tmp_path):
+    from benchmark_app.execution.served.printed import printed_warnings
+    from benchmark_app.physics.catalogue import ENGINES
+
+    log = tmp_path / "log"
+    log.write_bytes(b"all is well\nnefc overflow - please increase njmax to 33\n" * 3 + b"nconmax overflow: \xff\n")
+    assert set(printed_warnings(log, "newton_mjwarp")) <= set(ENGINES["newton_mjwarp"].warnings)
+    assert sum(printed_warnings(log, "newton_mjwarp").values()) >= 3
+    log.write_bytes(b"all is well\n")
+    assert printed_warnings(log, "newton_mjwarp") == {}
+
+
+def test_a_guard_writes_where_the_server_says_and_not_where_a_client_does(tmp_path):
+    given = {}
+
+    class Guarded(CountingHost):
+        def do_guard(self, settings):
+            given.update(settings)
+
+        def do_warnings(self):
+            return {"counts": {"x": 1}}
+
+    files = tmp_path / "session-1-1"
+    files.with_suffix(".log").write_text("nothing\n")
+    with a_session(Guarded(), files=str(files)) as (sock, _, _):
+        link = linked(talking_to(sock))
+        ask(link, "guard", settings={"directory": "/etc", "history": 16})
+        assert ask(link, "warnings")["counts"] == {"x": 1}
+        assert given == {"directory": str(files), "history": 16}
+        assert files.is_dir()
+    assert not files.exists(), "an empty folder is left"
