@@ -112,7 +112,7 @@ def main() -> int:
         )
         here, there = (1e6 * min(times) for times in quickest.values())
         print(
-            f"  quickest tenth of the steps, of all rounds: {here:.0f} and {there:.0f} us, {there - here:.0f} us more"
+            f"  quickest tenth of the steps of the best round: {here:.0f} and {there:.0f} us, {there - here:.0f} more"
         )
         if len(digests) > 1:
             print(f"  their observations differ: {sorted(digests)}")

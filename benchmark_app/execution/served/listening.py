@@ -27,8 +27,8 @@ def make_offer(settings: dict[str, Any], *, max_envs: int, max_sessions: int, lo
         settings: Keyword arguments of `hosting.make_host`, but for rows and device.
         max_envs: Rows of a session.
         max_sessions: Sessions at a time.
-        logs: Folder for what sessions print, and for their NaN dumps; None: they print where this process does, and dump
-            wherever a client says, because it is who started the server.
+        logs: Folder for what sessions print, and for their NaN dumps; None: they print where this process does, and
+            dump wherever a client says, because it is who started the server.
 
     Raises:
         ValueError: The settings cannot be used.

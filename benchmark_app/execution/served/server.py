@@ -227,9 +227,7 @@ class Server:
             "id": request.id,
             "request": request.values,
             "settings": self._offer.settings,
-            "files": None
-            if self._offer.logs is None
-            else str(Path(self._offer.logs) / f"session-{os.getpid()}-{number}"),
+            "files": self._files(number),
         }
         command = [sys.executable, "-P", str(Path(__file__).with_name("__main__.py")), "session"]
         with client.sock as sock, contextlib.ExitStack() as stack:
@@ -249,6 +247,11 @@ class Server:
             process.stdin.write(json.dumps(spec).encode() + b"\n")
             process.stdin.flush()
         self._selector.register(os.pidfd_open(process.pid), selectors.EVENT_READ, number)
+
+    def _files(self, number: int) -> str | None:
+        """Where a session's own files begin; None: it has none."""
+        logs = self._offer.logs
+        return None if logs is None else str(Path(logs) / f"session-{os.getpid()}-{number}")
 
     def _collect(self, number: int) -> None:
         """A session's process ended."""

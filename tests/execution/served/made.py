@@ -118,13 +118,8 @@ def a_session(host=None, limits=None, files=None):
     def serve():
         connection = Connection(theirs, limits or Limits(), may_mark)
         request = connection.receive(10)  # which the listening process would have received
-        spec = {
-            "session": 1,
-            "id": request.id,
-            "request": request.values,
-            "settings": {"physics": "newton_mjwarp"},
-            "files": files,
-        }
+        spec = {"session": 1, "id": request.id, "request": request.values, "files": files}
+        spec["settings"] = {"physics": "newton_mjwarp"}
         returned.append(session.Session(connection, spec).run())
 
     thread = threading.Thread(target=serve, daemon=True)
