@@ -96,6 +96,7 @@ bench: install ## Measure our own overhead against bare engines and loops
 	$(BIN)/python benchmarks/env_overhead.py
 	$(BIN)/python benchmarks/env_overhead.py --task ant
 	$(BIN)/python benchmarks/engine_overhead.py
+	$(BIN)/python benchmarks/render_overhead.py
 	$(BIN)/python benchmarks/guard_overhead.py
 	$(BIN)/python benchmarks/hook_overhead.py
 	$(BIN)/python benchmarks/execution_overhead.py
