@@ -29,11 +29,13 @@ class EnvLink(ABC):
         description: What the environments are.
         rows: How many there are.
         board: Where a step is told. What the host wrote stays until the next post.
+        core: The core of this machine the host keeps to; None: any.
     """
 
     description: Description
     rows: int
     board: Board
+    core: int | None = None
 
     @abstractmethod
     def post_step(self) -> None:

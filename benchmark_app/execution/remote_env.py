@@ -17,6 +17,7 @@ from benchmark_app.envs.state import TorchEnvState
 from benchmark_app.envs.training_state import VERSION, check_training_state
 from benchmark_app.physics.base import name_rows
 
+from .cores import current_core
 from .description import places
 from .joining import Joined, episodes, training_sections, training_share
 from .link import EnvLink, LinkError
@@ -65,6 +66,7 @@ class RemoteEnv(Playback):
         place = places(self._description, self._num_envs, len(links))["actions"]
         self._actions = memory[place.offset : place.end].view(np.float32).reshape(place.shape)
         self._backend = RemoteBackend(self._description, self._num_envs, self._device, self._ask)
+        self._pinned = any(link.core is not None for link in links)
         self._state: TorchEnvState | None = None
         self._closed = False
         self._autoreset = True
@@ -328,7 +330,7 @@ class RemoteEnv(Playback):
         errors: list[Exception] = []
         self._lost = "an exchange with the environments was broken off"  # unless it comes to an end
         try:
-            for link in self._links:
+            for link in self._posting_order():
                 post(link)
             for link in self._links:
                 try:
@@ -344,6 +346,16 @@ class RemoteEnv(Playback):
         if errors:
             raise errors[0]
         return found
+
+    def _posting_order(self) -> Sequence[EnvLink]:
+        """The links; last the one to the host that shares this thread's core.
+
+        A host that is woken takes its core at once, and this thread would wait there while others are still asleep.
+        """
+        if not self._pinned:
+            return self._links
+        here = current_core()
+        return sorted(self._links, key=lambda link: link.core == here)
 
     def _attempt(self, what: Callable[[], Any]) -> None:
         """Do what starts or steps episodes; if it fails, only a reset of all rows helps."""

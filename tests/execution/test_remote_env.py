@@ -1,11 +1,13 @@
 """A `RemoteEnv` offers what a `TorchEnv` does, in the same words."""
 
 import inspect
+from types import SimpleNamespace
 
 import pytest
 
 from benchmark_app.envs.task import TaskHooks
 from benchmark_app.envs.torch_env import TorchEnv
+from benchmark_app.execution import remote_env
 from benchmark_app.execution.description import Board, Description, split
 from benchmark_app.execution.make import make_execution_env
 from benchmark_app.execution.remote_env import RemoteEnv
@@ -50,6 +52,19 @@ def test_rows_are_dealt_as_evenly_as_can_be_and_each_once(rows, parts):
     assert [row for part in found for row in part] == list(range(rows))
     sizes = [len(part) for part in found]
     assert max(sizes) - min(sizes) <= 1
+
+
+def test_the_host_on_the_callers_core_is_woken_last(monkeypatch):
+    env = make_execution_env(upright.Cfg(), "", 1)
+    links = [SimpleNamespace(core=core) for core in (0, 1, 2)]
+    monkeypatch.setattr(env, "_links", links)
+    assert env._posting_order() == links
+    monkeypatch.setattr(env, "_pinned", True)
+    for here in (0, 1, 2, 9):
+        monkeypatch.setattr(remote_env, "current_core", lambda here=here: here)
+        found = [link.core for link in env._posting_order()]
+        assert sorted(found) == [0, 1, 2]
+        assert here == 9 or found[-1] == here
 
 
 def test_fewer_rows_than_processes_are_refused():

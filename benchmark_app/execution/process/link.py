@@ -63,6 +63,7 @@ class ProcessLink(EnvLink):
         self.rows = int(environments["rows"])
         self._where, self._log, self._timeout_s = where, log, timeout_s
         self._cores = cores
+        self.core = cores[0] if len(cores) == 1 else None
         self._output: IO[bytes] = log.open("wb") if log is not None else tempfile.TemporaryFile()  # noqa: SIM115
         self._socket, theirs = socket.socketpair()
         program = Path(benchmark_app.__file__).parent / "worker" / "__main__.py"
