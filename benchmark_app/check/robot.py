@@ -158,11 +158,24 @@ def mjcf_and_usd_are_the_same_robot(files: RobotFiles) -> str:
     return f"{len(one.links)} links, {len(one.joints)} joints, {len(one.shapes)} colliding shapes"
 
 
+def the_view_goes_along_with_a_link_there_is(files: RobotFiles) -> str:
+    """The link that people go along with to look at the robot is one of its links."""
+    view, robot = files.declaration.view, _read(files.mjcf)
+    if view.link is None:
+        return "it stands still"
+    known = ", ".join(robot.links)
+    require(
+        view.link in robot.links, f"DECLARATION.view follows {view.link}, {robot.file} has {known}; name one of them"
+    )
+    return f"along with {view.link}"
+
+
 ROBOT: tuple[Callable[[RobotFiles], str], ...] = (
     the_mjcf_has_the_declared_joints,
     the_usd_has_the_declared_joints,
     the_files_hold_a_robot_and_nothing_else,
     mjcf_and_usd_are_the_same_robot,
+    the_view_goes_along_with_a_link_there_is,
 )
 """Every check of a robot's files."""
 

@@ -9,7 +9,7 @@ import pytest
 from benchmark_app.check.findings import FAILED, OK, UNCHECKED, judge
 from benchmark_app.check.read_mjcf import read_mjcf
 from benchmark_app.check.robot import ROBOT, RobotFiles
-from benchmark_app.envs.declaration import JointRow
+from benchmark_app.envs.declaration import JointRow, looked_at
 from tests.conformance.mjcf import to_mjcf
 from tests.conformance.robots import ROBOTS, Shape
 from tests.conformance.usda import to_usda
@@ -122,3 +122,11 @@ def test_a_body_that_is_fixed_to_the_world_is_no_link(tmp_path):
     assert "table" not in robot.links
     (shape,) = [shape for shape in robot.shapes if shape.link == ""]
     assert shape.centre.tolist() == [1.0, 0.0, -1.0]
+
+
+def test_a_view_that_follows_no_link_of_the_robot_is_told(tmp_path):
+    subject = files(tmp_path, ROBOTS["gate"])
+    lost = replace(subject.declaration, view=looked_at((1.0, 0.0, 0.0), (0.0, 0.0, 0.0), follow="elbow"))
+    found = failed(replace(subject, declaration=lost))
+    assert list(found) == ["the_view_goes_along_with_a_link_there_is"]
+    assert "DECLARATION.view follows elbow, robot.xml has " in found["the_view_goes_along_with_a_link_there_is"]
