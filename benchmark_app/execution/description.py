@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
@@ -16,6 +17,10 @@ NUMBERS = ("has_final", "has_frozen", "has_success", "simulation_s", "simulation
 _PLACE_OF = {name: index for index, name in enumerate(NUMBERS)}
 
 
+TYPES = ("float32", "uint8")
+"""What observations are made of."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Group:
     """One observation group.
@@ -27,6 +32,13 @@ class Group:
 
     shape: tuple[int, ...]
     dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        # It may have come from another process, and NumPy reads more into a text than the name of a type.
+        if self.dtype not in TYPES:
+            raise ValueError(f"an observation of type {self.dtype}: must be one of {', '.join(TYPES)}")
+        if not 1 <= len(self.shape) <= 3 or min(self.shape) < 1:
+            raise ValueError(f"an observation of shape {list(self.shape)}: one to three dimensions, none 0")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +121,7 @@ class Place:
     @property
     def end(self) -> int:
         """The byte behind its last."""
-        return self.offset + int(np.prod(self.shape)) * self.dtype.itemsize
+        return self.offset + math.prod(self.shape) * self.dtype.itemsize
 
 
 def places(description: Description, rows: int, parts: int = 1) -> dict[str, Place]:

@@ -10,7 +10,7 @@ from benchmark_app.execution.description import Board, Description
 from benchmark_app.execution.link import EnvLink, LinkError
 
 from .client import Client, ServerError
-from .frames import FrameError
+from .frames import FrameError, Limits
 from .owned import OwnedServer
 from .plain import apart, together
 from .told import ON_THE_BOARD, put_on
@@ -43,10 +43,13 @@ class ServedLink(EnvLink):
             opened = client.open({"num_envs": rows, "device": device})
             self.description = Description.from_plain(opened["description"])
             self._pid = int(opened["pid"])
+            size = Board.size(self.description, rows)
         except ServerError as error:
             raise LinkError(str(error)) from None
-        except (KeyError, AttributeError) as error:
+        except (KeyError, AttributeError, OverflowError) as error:
             raise LinkError(f"the server says of its environments what cannot be ({error!r})") from None
+        if not 0 < size <= (most := Limits().body):  # before memory is taken for it
+            raise LinkError(f"a state of {size} bytes; at most {most} are taken from a server")
         self.board = Board(self.description, rows)
 
     def post_step(self) -> None:

@@ -201,6 +201,27 @@ def test_an_answer_that_is_none_fails_the_session_for_good(answer, said, pair):
         step(link)
 
 
+@pytest.mark.parametrize(
+    ("group", "said"),
+    [
+        ({"shape": [4], "dtype": "float64"}, "must be one of float32, uint8"),
+        ({"shape": [4], "dtype": "1,f4"}, "must be one of float32, uint8"),
+        ({"shape": [0], "dtype": "float32"}, "one to three dimensions"),
+        ({"shape": [1] * 5, "dtype": "float32"}, "one to three dimensions"),
+        ({"shape": [2**40], "dtype": "uint8"}, "at most 268435456 are taken"),
+        ({"shape": [2**62, 2**62], "dtype": "uint8"}, "what cannot be|are taken"),
+        ({"dtype": "uint8"}, "what cannot be"),
+    ],
+)
+def test_a_server_that_tells_of_impossible_observations_is_not_believed(pair, group, said):
+    ours, theirs = pair
+    described = {**DESCRIPTION.to_plain(), "groups": {"policy": group}}
+    values = {"session": 1, "description": described, "pid": 1}
+    Scripted(theirs, lambda there, number: there.send(number, "ok", values))
+    with pytest.raises((LinkError, ValueError), match=said):
+        linked(talking_to(ours))
+
+
 def test_a_last_word_is_heard_before_the_next_request(pair):
     ours, theirs = pair
     server = Scripted(theirs, opened)
