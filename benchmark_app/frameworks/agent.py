@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+CNN = "cnn"
+"""The one kind of encoder: convolutions."""
+
 
 @dataclass(kw_only=True)
 class Agent:
@@ -18,6 +21,10 @@ class Agent:
     hidden_layers: list[int]
     activation: str = "elu"
     normalize_observations: bool = False
+    encoder: str | None = None
+    encoder_channels: list[int] = field(default_factory=lambda: [16, 32])
+    encoder_kernels: list[int] = field(default_factory=lambda: [4, 3])
+    encoder_strides: list[int] = field(default_factory=lambda: [2, 2])
     timeout_bootstrap: str = "exact"
     precision: str = "float32"
 
@@ -52,7 +59,38 @@ class Agent:
                 found.append(f"{key}={getattr(self, key)}: must be one of {', '.join(allowed)}")
         if not self.hidden_layers or any(width < 1 for width in self.hidden_layers):
             found.append(f"hidden_layers={self.hidden_layers}: must be a list of positive widths such as [32,32]")
-        return found
+        return found + self._encoder_problems()
+
+    def _encoder_problems(self) -> list[str]:
+        if self.encoder not in (None, CNN):
+            return [f"encoder={self.encoder}: must be {CNN} or null"]
+        layers = len(self.encoder_channels)
+        found = [
+            f"{key}={value}: must be a list of positive numbers such as [16,32]"
+            for key, value in self.encoder_layers().items()
+            if not value or any(number < 1 for number in value)
+        ]
+        return found + [
+            f"{key}={value}: must have {layers} entries, one for each of agent.encoder_channels"
+            for key, value in self.encoder_layers().items()
+            if len(value) != layers and not found
+        ]
+
+    def encoder_layers(self) -> dict[str, list[int]]:
+        """The encoder's settings that have an entry for each of its layers."""
+        return {key: getattr(self, key) for key in ("encoder_channels", "encoder_kernels", "encoder_strides")}
+
+    def encoded(self, height: int, width: int) -> int:
+        """Numbers the encoder makes of an image of so many pixels; 0 or less where the image is too small for it.
+
+        Each layer is a convolution without padding, followed by the activation; the last one's output is flattened.
+        """
+        sides = [height, width]
+        for kernel, stride in zip(self.encoder_kernels, self.encoder_strides, strict=True):
+            sides = [(side - kernel) // stride + 1 for side in sides]
+            if min(sides) < 1:
+                return 0
+        return self.encoder_channels[-1] * sides[0] * sides[1]
 
 
 @dataclass(kw_only=True)

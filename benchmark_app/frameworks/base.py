@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from benchmark_app.envs.torch_env import TorchEnv
 
 Policy = Callable[[dict[str, torch.Tensor]], torch.Tensor]
-"""Observation groups `[B, dim]` to deterministic actions `[B, A]`, without gradients; B is any batch size."""
+"""Observation groups, `[B, dim]` or images `[B, height, width, channels]`, to deterministic actions `[B, A]`, without
+gradients; B is any batch size."""
 
 
 class StopTraining(Exception):
@@ -135,8 +136,9 @@ class Learner(Protocol):
     def rollout(self) -> dict[str, torch.Tensor]:
         """A copy of what the library stored last, so that a test can look at it.
 
-        PPO: the rollout, each `[T, N]` or `[T, N, dim]`: `obs` (policy group), `actions`, `rewards` (bootstrap
-        included), `values`, `returns`, `advantages` (as the loss will use them where they are normalised per batch).
+        PPO: the rollout, each `[T, N]` or `[T, N, …]`: `obs` (policy group) and `images` (image group) where the actor
+        sees them, `actions`, `rewards` (bootstrap included), `values`, `returns`, `advantages` (as the loss will use
+        them where they are normalised per batch).
         SAC: the replay buffer's transitions in the order they were stored, `[T, N]`: `obs`, `actions`, `rewards`,
         `next_obs` and `terminated`, where 1 stops the bootstrap.
         """

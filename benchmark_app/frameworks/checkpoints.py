@@ -82,9 +82,10 @@ def load_actor(path: Path, actor: torch.nn.Module, weights: Mapping[str, Any]) -
     """
     needed = actor.state_dict()
     found_layers, needed_layers = _layers(weights), _layers(needed)
-    if found_layers:
+    if found_layers and found_layers[0].ndim == needed_layers[0].ndim:
+        first = "observation values" if needed_layers[0].ndim == 2 else "channels of images"
         for what, found, wanted in (
-            ("observation values", found_layers[0].shape[1], needed_layers[0].shape[1]),
+            (first, found_layers[0].shape[1], needed_layers[0].shape[1]),
             ("actions", found_layers[-1].shape[0], needed_layers[-1].shape[0]),
         ):
             if found != wanted:
@@ -93,8 +94,8 @@ def load_actor(path: Path, actor: torch.nn.Module, weights: Mapping[str, Any]) -
         shape, needed_shape = (tuple(part[name].shape) if name in part else "absent" for part in (weights, needed))
         if shape != needed_shape:
             raise CheckpointRefused(
-                f"checkpoint {path} refused: saved with other agent.hidden_layers or agent.normalize_observations "
-                f"({name} is {shape} in the file, {needed_shape} here)"
+                f"checkpoint {path} refused: saved with other agent.hidden_layers, agent.normalize_observations, "
+                f"agent.encoder or pictures of another size ({name} is {shape} in the file, {needed_shape} here)"
             )
     actor.load_state_dict(weights)
 
@@ -131,8 +132,9 @@ def _is_state_dict(part: Any) -> bool:
 
 
 def _layers(weights: Mapping[str, Any]) -> list[torch.Tensor]:
-    """The weight matrices of an actor, from the observations to the actions."""
-    return [tensor for name, tensor in weights.items() if name.endswith(".weight") and tensor.ndim == 2]
+    """The weights of an actor's layers: convolutions, then matrices, from the observations to the actions."""
+    found = [tensor for name, tensor in weights.items() if name.endswith(".weight") and tensor.ndim in (2, 4)]
+    return sorted(found, key=lambda tensor: -tensor.ndim)
 
 
 def _sync(path: Path) -> None:

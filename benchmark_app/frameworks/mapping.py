@@ -48,6 +48,23 @@ class ParameterMapping:
     paths: tuple[str, ...] = ()
 
 
+def no_encoder(agent: Agent) -> dict[str, str]:
+    """Words for the encoder's parameters where there is no encoder."""
+    names = [field.name for field in dataclasses.fields(agent) if field.name.startswith("encoder_")]
+    return {"encoder": "observations go into the hidden layers", **dict.fromkeys(names, "unused without an encoder")}
+
+
+def encoder_rows(
+    agent: Agent, paths: Mapping[str, tuple[str, ...]], words: Mapping[str, str]
+) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
+    """Paths and words of the encoder's parameters: those given where the agent has an encoder."""
+    return (dict(paths), dict(words)) if agent.encoder is not None else ({}, no_encoder(agent))
+
+
+NO_ENCODER: Shortfall = ("unsupported", "only this project's PPO adapters read images")
+"""Of an algorithm whose networks take vectors alone."""
+
+
 class Translation(Protocol):
     """The light half of a library's package, `<package>.translation`."""
 

@@ -24,5 +24,5 @@ def draw_weights(seed: int, *networks: torch.nn.Module) -> None:
     seed_everything(seed)
     for network in networks:
         for module in network.modules():
-            if isinstance(module, torch.nn.Linear):
+            if isinstance(module, torch.nn.Linear | torch.nn.Conv2d):
                 module.reset_parameters()

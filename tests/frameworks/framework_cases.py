@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,11 +13,13 @@ import gymnasium
 import numpy as np
 import torch
 
+from benchmark_app.envs.image_spec import ImageSpec
 from benchmark_app.envs.state import TorchEnvState
 from benchmark_app.frameworks.agent import Agent, PPOAgent, SACAgent
 from benchmark_app.frameworks.base import Adapter, Checkpoint, Learner, Policy, StopTraining, TrainingRun
 from benchmark_app.frameworks.mapping import Translation, override
 from benchmark_app.frameworks.registry import load_adapter, load_translation
+from benchmark_app.rendering.camera import CameraSpec
 
 Obs = dict[str, torch.Tensor]
 
@@ -75,6 +77,7 @@ class PointEnv:
         self.device = torch.device("cpu")
         self.cfg = SimpleNamespace(max_episode_steps=max_steps)
         self.obs_groups_spec = {"policy": obs_dim, **({"critic": 3} if critic else {})}
+        self.image_groups: dict[str, ImageSpec] = {}
         self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (actions,), np.float32)
         self.state: TorchEnvState | None = None
         self.generator = torch.Generator().manual_seed(5)
@@ -102,9 +105,7 @@ class PointEnv:
         reward = self._reward()
         final_observation = None
         if bool(done.any()):
-            final_observation = {
-                group: torch.where(done.unsqueeze(1), value, torch.nan) for group, value in self._obs().items()
-            }
+            final_observation = {group: _only(done, value) for group, value in self._obs().items()}
             self.position = torch.where(done, self._start(self.num_envs), self.position)
             self.age = torch.where(done, 0, self.age)
         self.observed.append(self._obs())
@@ -137,6 +138,42 @@ class PointEnv:
             age = self.age / self.cfg.max_episode_steps
             obs["critic"] = torch.stack([self.position, age, torch.zeros_like(age)], dim=1)
         return obs
+
+
+def _only(rows: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    """Values of some rows; in the others what nobody may let through."""
+    mask = rows.view(-1, *[1] * (value.ndim - 1))
+    return torch.where(mask, value, torch.nan if value.is_floating_point() else 255)
+
+
+class PixelEnv(PointEnv):
+    """The points seen: a bar in pictures of 5 x 12 pixels, two stacked; with `vector`, `policy` beside them.
+
+    Args:
+        data_type: Of the pictures.
+        vector: Whether there are numbers beside them.
+    """
+
+    def __init__(self, num_envs: int = 8, *, data_type: str = "rgb", vector: bool = False, **settings: Any):
+        camera = CameraSpec(name="front", width=12, height=5, position=(0, -1, 0), target=(0, 0, 0))
+        camera = replace(camera, data_types=(data_type,))
+        spec = ImageSpec(camera=camera, data_type=data_type, frames=2)
+        self._pixels = {"pixels" if data_type == "rgb" else "depth": spec}
+        self._vector = vector
+        super().__init__(num_envs, **settings)
+        self.image_groups = self._pixels
+        if not vector:
+            del self.obs_groups_spec["policy"]
+
+    def _obs(self) -> Obs:
+        obs = super()._obs() if self._vector else {}
+        if "critic" in self.obs_groups_spec and not self._vector:
+            obs["critic"] = self.position.unsqueeze(1).repeat(1, 3)
+        ((name, spec),) = self._pixels.items()
+        where = (self.position * 3.0 + 6.0).long().clamp(0, 11)
+        bar = torch.arange(12).view(1, 1, 12, 1) == where.view(-1, 1, 1, 1)
+        image = bar.expand(-1, *spec.shape).to(getattr(torch, spec.dtype))
+        return {**obs, name: image * (200 if spec.dtype == "uint8" else 1)}
 
 
 class DecayEnv(PointEnv):

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from gymnasium import spaces
 from rl_games.algos_torch.a2c_continuous import A2CAgent
@@ -22,11 +23,12 @@ from torch.distributions import Normal
 from benchmark_app.frameworks.agent import PPOAgent
 from benchmark_app.frameworks.base import Checkpoint, Policy, TrainingHooks, TrainingRun
 from benchmark_app.frameworks.checkpoints import as_policy, load_actor, read_checkpoint, refusing, save_atomically
+from benchmark_app.frameworks.inputs import Inputs
 from benchmark_app.frameworks.mapping import Config
 from benchmark_app.frameworks.ppo_rules import adapted_rate, clip_each, mean_divergence
 from benchmark_app.frameworks.start import draw_weights, seed_everything
 
-from .networks import Actor, Critic, critic_group, share
+from .networks import Actor, Critic, share
 from .runner import VecEnv, box, load_runner, native_params
 
 if TYPE_CHECKING:
@@ -36,13 +38,15 @@ if TYPE_CHECKING:
 def policy(env: TorchEnv, config: Config, checkpoint: Checkpoint) -> Policy:
     """Load the actor of a checkpoint; its normalisation statistics are part of it and stay as they are."""
     weights = read_checkpoint(checkpoint, "rl_games", ("model",), env.device)["model"]
+    params, inputs = native_params(config), Inputs(env)
+    params["network"]["inputs"] = inputs
     model = (
         ModelBuilder()
-        .load(native_params(config))
+        .load(params)
         .build(
             {
                 "actions_num": env.action_space.shape[0],
-                "input_shape": {"policy": (env.obs_groups_spec["policy"],)},
+                "input_shape": {group: space.shape for group, space in _spaces(env, inputs).items()},
                 "normalize_input": config["config"]["normalize_input"],
             }
         )
@@ -51,6 +55,19 @@ def policy(env: TorchEnv, config: Config, checkpoint: Checkpoint) -> Policy:
     load_actor(checkpoint.path, actor, share(weights, actor.places))
     actor.to(env.device).eval()
     return as_policy(actor)
+
+
+def _spaces(env: TorchEnv, inputs: Inputs) -> dict[str, spaces.Space[Any]]:
+    """The space of each group that a network sees."""
+    found: dict[str, spaces.Space[Any]] = {}
+    for group in inputs.groups:
+        if group in env.obs_groups_spec:
+            found[group] = box(env.obs_groups_spec[group])
+        else:
+            image = env.image_groups[group]
+            most = np.inf if image.dtype == "float32" else 255
+            found[group] = spaces.Box(0, most, image.shape, getattr(np, image.dtype))
+    return found
 
 
 def _select(groups: tuple[str, ...], obs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -67,9 +84,10 @@ class PPOLearner:
     def __init__(self, env: TorchEnv, run: TrainingRun, hooks: TrainingHooks) -> None:
         assert isinstance(run.agent, PPOAgent)
         seed_everything(run.seed)
-        groups = dict.fromkeys(("policy", critic_group(env.obs_groups_spec)))
-        space = spaces.Dict({group: box(env.obs_groups_spec[group]) for group in groups})
-        some = None if groups.keys() == env.obs_groups_spec.keys() else partial(_select, tuple(groups))
+        self._inputs = inputs = Inputs(env)
+        space = spaces.Dict(_spaces(env, inputs))
+        there = {*env.obs_groups_spec, *env.image_groups}
+        some = None if set(inputs.groups) == there else partial(_select, tuple(inputs.groups))
         vec_env = VecEnv(env, hooks.env_step, some, space)
         decided = {
             "minibatch_size": env.num_envs * run.agent.rollout // run.agent.minibatches,
@@ -77,7 +95,7 @@ class PPOLearner:
         }
         if run.world_size > 1:
             decided["multi_gpu"] = True
-        self.runner = load_runner(run, vec_env, decided)
+        self.runner = load_runner(run, vec_env, decided, {"inputs": inputs})
         self.agent = _Agent(hooks, run.agent, self.runner.params)
         self.runner.algo_factory.register_builder(self.runner.algo_name, lambda **_: self.agent)
         self._model = self.agent.model
@@ -125,7 +143,9 @@ class PPOLearner:
         """See `base.Learner`."""
         stored = self.agent.experience_buffer.tensor_dict
         found = {key: stored[key].squeeze(2) for key in ("rewards", "values")}
-        found |= {"obs": stored["obses"]["policy"], "actions": stored["actions"]}
+        sees = self._inputs.actor
+        found |= {key: stored["obses"][group] for key, group in (("obs", sees.vector), ("images", sees.image)) if group}
+        found["actions"] = stored["actions"]
         by_step = (self.agent.num_actors, self.agent.horizon_length)
         found |= {key: value.view(by_step).transpose(0, 1) for key, value in self.agent.targets.items()}
         return {key: value.clone() for key, value in found.items()}
@@ -194,6 +214,10 @@ class _Agent(A2CAgent):  # type: ignore[misc]
         """Leave out the checkpoints rl_games would write by itself."""
 
     # Time limits, bootstrapped exactly.
+
+    def _preproc_obs(self, obs_batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """Hand observations on: rl_games would scale the bytes of images, which the networks do (`inputs.Pixels`)."""
+        return dict(obs_batch)
 
     def env_step(self, actions: torch.Tensor) -> tuple[Any, ...]:
         """Step, and value the observations that time limits cut off; rl_games would value those before them."""

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 _ENV = "benchmark_app"
 
 
-def load_runner(run: TrainingRun, vec_env: VecEnv, decided: Mapping[str, Any]) -> Runner:
+def load_runner(
+    run: TrainingRun, vec_env: VecEnv, decided: Mapping[str, Any], of_network: Mapping[str, Any] | None = None
+) -> Runner:
     """A runner that has read the run's configuration.
 
     It switches TF32 on and puts torch's other global settings as rl_games likes them; a workflow decides on those
@@ -30,8 +32,10 @@ def load_runner(run: TrainingRun, vec_env: VecEnv, decided: Mapping[str, Any]) -
         run: The training.
         vec_env: What the runner's agent will step.
         decided: Settings of `config` that only this run knows.
+        of_network: Those of `network`.
     """
     params = native_params(run.config)
+    params["network"] |= of_network or {}
     params["seed"] = run.seed
     params["torch_threads"] = 0  # leaves them as they are
     params["config"] |= {

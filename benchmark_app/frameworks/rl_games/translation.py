@@ -1,8 +1,8 @@
 """The shared description in rl_games' own configuration: what stands below `params` in its YAML files. Light.
 
 rl_games reads its settings key by key and passes over those it does not know, so every key that its PPO or SAC reads
-is listed here. Left out, and so refused, is what has no place in a run: recurrent and convolutional networks, its own
-central value network (the network here takes both observation groups), several GPUs, self-play, population based
+is listed here. Left out, and so refused, is what has no place in a run: recurrent networks, its own central
+value network (the network here takes both observation groups), several GPUs, self-play, population based
 training, action masks, its seed and threads, initialisations (all libraries start from the same weights), and
 `normalize_rms_advantage`, which cannot be built in 1.6.5.
 """
@@ -13,7 +13,16 @@ import math
 from typing import Any
 
 from benchmark_app.frameworks.agent import Agent, PPOAgent, SACAgent
-from benchmark_app.frameworks.mapping import MIXED_PRECISION, Config, ParameterMapping, Shortfall, table
+from benchmark_app.frameworks.mapping import (
+    MIXED_PRECISION,
+    NO_ENCODER,
+    Config,
+    ParameterMapping,
+    Shortfall,
+    encoder_rows,
+    no_encoder,
+    table,
+)
 
 ALGORITHMS = ("ppo", "sac")
 
@@ -72,6 +81,11 @@ _PPO_PATHS: dict[str, str | tuple[str, ...]] = {
     "precision": "config.mixed_precision",
 }
 
+_ENCODER_PATHS: dict[str, tuple[str, ...]] = {
+    "encoder": ("network.cnn.type",),
+    **{f"encoder_{part}": ("network.cnn.convs",) for part in ("channels", "kernels", "strides")},
+}
+
 _SAC_PATHS: dict[str, str | tuple[str, ...]] = {
     "algorithm": "algo.name",
     "rollout": "config.num_steps_per_episode",
@@ -101,6 +115,7 @@ def translate(agent: Agent) -> Config:
         "model": {"name": "continuous_a2c_logstd_groups"},
         "network": {
             "name": "actor_critic_groups",
+            "cnn": _cnn(agent),
             "mlp": {**_mlp(agent), "d2rl": False},
             "normalization": None,
             "value_activation": "None",
@@ -180,6 +195,20 @@ def _translate_sac(agent: SACAgent) -> Config:
     }
 
 
+def _cnn(agent: Agent) -> Config | None:
+    if agent.encoder is None:
+        return None
+    layers = zip(agent.encoder_channels, agent.encoder_kernels, agent.encoder_strides, strict=True)
+    return {
+        "type": "conv2d",
+        "activation": agent.activation,
+        "convs": [
+            {"filters": channels, "kernel_size": kernel, "strides": stride, "padding": 0}
+            for channels, kernel, stride in layers
+        ],
+    }
+
+
 def _mlp(agent: Agent) -> Config:
     return {"units": list(agent.hidden_layers), "activation": agent.activation, "norm_only_first_layer": False}
 
@@ -230,7 +259,9 @@ def _map_ppo(agent: Agent) -> tuple[dict[str, str | tuple[str, ...]], dict[str, 
         del paths["normalize_advantage"]
         words["normalize_advantage"] = "config.normalize_advantage=False, and each minibatch normalised before its loss"
     short: _Short = {}
-    if agent.normalize_observations:
+    if agent.normalize_observations and agent.encoder is not None:
+        short["normalize_observations"] = ("unsupported", "rl_games would normalise the images with the vectors")
+    elif agent.normalize_observations:
         short["normalize_observations"] = (
             "approximate",
             "rl_games updates its statistics with every minibatch of the update, those of the first one before its "
@@ -241,7 +272,8 @@ def _map_ppo(agent: Agent) -> tuple[dict[str, str | tuple[str, ...]], dict[str, 
             "approximate",
             "rl_games normalises old values and returns by statistics of both, clipped to 5 standard deviations",
         )
-    return paths, words, short
+    of_encoder, told = encoder_rows(agent, _ENCODER_PATHS, {})
+    return {**paths, **of_encoder}, {**words, **told}, short
 
 
 def _map_sac(agent: SACAgent) -> tuple[dict[str, str | tuple[str, ...]], dict[str, str], _Short]:
@@ -265,4 +297,6 @@ def _map_sac(agent: SACAgent) -> tuple[dict[str, str | tuple[str, ...]], dict[st
             "approximate",
             "rl_games updates its statistics with every batch sampled, and clips to 5 standard deviations",
         )
-    return dict(_SAC_PATHS), words, short
+    if agent.encoder is not None:
+        short["encoder"] = NO_ENCODER
+    return dict(_SAC_PATHS), {**words, **no_encoder(agent)}, short

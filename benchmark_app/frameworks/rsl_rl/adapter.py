@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 from rsl_rl.algorithms import PPO
 from rsl_rl.env import VecEnv
-from rsl_rl.models import MLPModel
 from rsl_rl.runners import OnPolicyRunner
 from tensordict import TensorDict
 
@@ -27,9 +26,12 @@ from benchmark_app.envs.state import TorchEnvState
 from benchmark_app.frameworks.agent import Agent
 from benchmark_app.frameworks.base import Checkpoint, Policy, TrainingHooks, TrainingRun
 from benchmark_app.frameworks.checkpoints import as_policy, load_actor, read_checkpoint, refusing, save_atomically
+from benchmark_app.frameworks.inputs import Inputs
 from benchmark_app.frameworks.mapping import Config
 from benchmark_app.frameworks.registry import ranks_of
 from benchmark_app.frameworks.start import seed_everything
+
+from .models import example_of, model_settings
 
 if TYPE_CHECKING:
     from benchmark_app.envs.torch_env import TorchEnv
@@ -47,10 +49,10 @@ def build(env: TorchEnv, run: TrainingRun, hooks: TrainingHooks) -> _Learner:
 def policy(env: TorchEnv, agent: Agent, config: Config, checkpoint: Checkpoint) -> Policy:
     """Load the actor of a checkpoint; its normalisation statistics are part of it and stay as they are."""
     weights = read_checkpoint(checkpoint, name, _PARTS, env.device)["actor_state_dict"]
-    example = {group: torch.zeros(1, dim) for group, dim in env.obs_groups_spec.items()}
-    settings = deepcopy(config["actor"])
-    settings.pop("class_name")
-    actor = MLPModel(example, {"actor": ["policy"]}, "actor", env.action_space.shape[0], **settings)
+    sees = Inputs(env).actor
+    settings = model_settings(config["actor"], sees)
+    model = settings.pop("class_name")
+    actor = model(example_of(sees), {"actor": sees.groups}, "actor", env.action_space.shape[0], **settings)
     load_actor(checkpoint.path, actor, weights)
     actor.to(env.device).eval()
     return as_policy(actor)
@@ -64,15 +66,17 @@ class _Learner:
         exact = run.agent.timeout_bootstrap == "exact"
         config = deepcopy(run.config)  # the runner writes into it
         config["algorithm"]["class_name"] = _ExactPPO if exact else PPO
-        critic_group = "critic" if "critic" in env.obs_groups_spec else "policy"
-        config["obs_groups"] = {"actor": ["policy"], "critic": [critic_group]}
+        inputs = Inputs(env)
+        for network, sees in (("actor", inputs.actor), ("critic", inputs.critic)):
+            config[network] = model_settings(config[network], sees)
+        config["obs_groups"] = {"actor": inputs.actor.groups, "critic": inputs.critic.groups}
         vec_env = _VecEnv(env, hooks.env_step, exact=exact)
         with ranks_of(run.world_size):
             self.runner = _Runner(vec_env, config, log_dir=str(run.log_dir), device=str(env.device))
         self.runner.logger.git_status_repos = []
         algorithm = self.runner.alg
         self.actor, self.critic, self.optimizers = algorithm.actor, algorithm.critic, (algorithm.optimizer,)
-        self._iterations = run.iterations
+        self._env, self._iterations = env, run.iterations
         self._hook(hooks)
         if run.resume is not None:
             content = read_checkpoint(run.resume, name, _PARTS, env.device, also=("optimizer_state_dict",))
@@ -124,7 +128,11 @@ class _Learner:
         """See `base.Learner`."""
         storage = self.runner.alg.storage
         scalars = {key: getattr(storage, key).squeeze(-1) for key in ("rewards", "values", "returns", "advantages")}
-        found = {"obs": storage.observations["policy"], "actions": storage.actions, **scalars}
+        sees = Inputs(self._env).actor
+        found = {"actions": storage.actions, **scalars}
+        found |= {
+            key: storage.observations[group] for key, group in (("obs", sees.vector), ("images", sees.image)) if group
+        }
         return {key: value.clone() for key, value in found.items()}
 
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from benchmark_app.frameworks.agent import Agent, PPOAgent
-from benchmark_app.frameworks.mapping import MIXED_PRECISION, Config, ParameterMapping, Shortfall, table
+from benchmark_app.frameworks.mapping import (
+    MIXED_PRECISION,
+    Config,
+    ParameterMapping,
+    Shortfall,
+    encoder_rows,
+    table,
+)
 
 ALGORITHMS = ("ppo",)
 
@@ -50,15 +57,35 @@ _PATHS: dict[str, str | tuple[str, ...]] = {
     "precision": "algorithm.use_mixed_precision",
 }
 
+_ENCODER_PATHS = {
+    f"encoder_{setting}": tuple(f"{network}.cnn_cfg.{native}" for network in ("actor", "critic"))
+    for setting, native in (("channels", "output_channels"), ("kernels", "kernel_size"), ("strides", "stride"))
+}
+
 
 def translate(agent: Agent) -> Config:
     """The configuration of `OnPolicyRunner`; see `mapping.Translation`."""
     assert isinstance(agent, PPOAgent)
+    encoder: dict[str, Any] = {}
+    if agent.encoder is not None:
+        encoder["cnn_cfg"] = {
+            "output_channels": list(agent.encoder_channels),
+            "kernel_size": list(agent.encoder_kernels),
+            "stride": list(agent.encoder_strides),
+            "dilation": 1,
+            "padding": "none",
+            "norm": "none",
+            "activation": agent.activation,
+            "max_pool": False,
+            "global_pool": "none",
+            "flatten": True,
+        }
     network: dict[str, Any] = {
-        "class_name": "MLPModel",
+        "class_name": "CNNModel" if encoder else "MLPModel",
         "hidden_dims": list(agent.hidden_layers),
         "activation": agent.activation,
         "obs_normalization": agent.normalize_observations,
+        **encoder,
     }
     return {
         "num_steps_per_env": agent.rollout,
@@ -118,4 +145,8 @@ def mapping(agent: Agent) -> list[ParameterMapping]:
         short["normalize_values"] = ("unsupported", "rsl_rl has no value normalisation")
     if agent.precision == "mixed":
         short["precision"] = MIXED_PRECISION
-    return table(agent, translate(agent), paths=_PATHS, words=words, short=short)
+    paths, of_encoder = encoder_rows(
+        agent, _ENCODER_PATHS, {"encoder": "CNNModel, one for the actor, one for the critic"}
+    )
+    words |= of_encoder
+    return table(agent, translate(agent), paths={**_PATHS, **paths}, words=words, short=short)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -10,28 +10,26 @@ import numpy as np
 import torch
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
+from benchmark_app.frameworks.inputs import FlatEncoder, Inputs, Sees
+
 ACTIVATIONS = {"elu": torch.nn.ELU, "relu": torch.nn.ReLU, "tanh": torch.nn.Tanh}
 
 
-def observation_space(groups: Mapping[str, int]) -> gymnasium.spaces.Box:
-    """All observation groups side by side: SB3 knows one observation, for actor and critic alike."""
-    return gymnasium.spaces.Box(-np.inf, np.inf, (sum(groups[name] for name in present(groups)),), np.float32)
+def observation_space(inputs: Inputs) -> gymnasium.spaces.Box:
+    """All that is seen side by side, images flat: SB3 knows one observation, for actor and critic alike."""
+    return gymnasium.spaces.Box(-np.inf, np.inf, (sum(inputs.flat_groups.values()),), np.float32)
 
 
-def side_by_side(obs: Mapping[str, torch.Tensor], names: Sequence[str]) -> torch.Tensor:
-    """Observation groups, each `[B, dim]`, as one observation `[B, all]`, in the order of `names`."""
-    return obs[names[0]] if len(names) == 1 else torch.cat([obs[name] for name in names], dim=1)
+def side_by_side(obs: Mapping[str, torch.Tensor], inputs: Inputs) -> torch.Tensor:
+    """Observation groups as one observation `[B, all]`: what the actor sees, then what only the critic does."""
+    parts = list(inputs.flat(obs).values())
+    return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
 
 
-def columns(groups: Mapping[str, int], group: str) -> dict[str, int]:
-    """First (`start`) and last-plus-one (`stop`) column of a group; of the policy's where a task has no such group."""
-    start = groups["policy"] if group in groups and group != "policy" else 0
-    return {"start": start, "stop": start + groups.get(group, groups["policy"])}
-
-
-def present(groups: Mapping[str, int]) -> list[str]:
-    """The groups a task has, in the order of their columns: the policy's first."""
-    return [name for name in ("policy", "critic") if name in groups]
+def columns(inputs: Inputs, sees: Sees) -> dict[str, Any]:
+    """First (`start`) and last-plus-one (`stop`) column of what a network sees, and what it is (`sees`)."""
+    start = 0 if sees is inputs.actor else inputs.actor.flat_width
+    return {"start": start, "stop": start + sees.flat_width, "sees": sees}
 
 
 def network_settings(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -42,36 +40,75 @@ def network_settings(config: Mapping[str, Any]) -> dict[str, Any]:
     return settings
 
 
+def convolutions(sees: Sees, layers: Mapping[str, Sequence[int]], activation: type[torch.nn.Module]) -> FlatEncoder:
+    """What takes in the images a network sees: layers like those of SB3's `NatureCNN`, whose own are fixed.
+
+    Args:
+        sees: What the network sees.
+        layers: `channels`, `kernels` and `strides`, of one convolution each.
+        activation: Follows each.
+    """
+    assert sees.spec is not None, "without an image nothing is encoded"
+    stack: list[torch.nn.Module] = []
+    before = sees.spec.channels
+    for channels, kernel, stride in zip(layers["channels"], layers["kernels"], layers["strides"], strict=True):
+        stack += [torch.nn.Conv2d(before, channels, kernel_size=kernel, stride=stride, padding=0), activation()]
+        before = channels
+    return FlatEncoder(sees, torch.nn.Sequential(*stack, torch.nn.Flatten()))
+
+
 class Columns(BaseFeaturesExtractor):  # type: ignore[misc]
-    """One group's columns of the observation, normalised by running statistics if wanted.
+    """One network's columns of the observation: its vector, normalised by running statistics if wanted, and its images.
 
     The statistics are those of rsl_rl: of all samples so far, learned after an update from the rollout it used, and
     with 0.01 added to the scale. They are buffers, so that they are saved with the policy.
+
+    Args:
+        space: The observation's.
+        start: First column.
+        stop: Last column, plus one.
+        normalize: Normalise the vector.
+        sees: What the columns hold.
+        encoder: What makes the encoder of images, from `sees`; None: there are none.
     """
 
     mean: torch.Tensor
     var: torch.Tensor
     count: torch.Tensor
 
-    def __init__(self, space: gymnasium.spaces.Box, start: int, stop: int, *, normalize: bool = False) -> None:
-        super().__init__(space, stop - start)
-        self._columns = slice(start, stop)
+    def __init__(
+        self,
+        space: gymnasium.spaces.Box,
+        start: int,
+        stop: int,
+        *,
+        normalize: bool = False,
+        sees: Sees,
+        encoder: Callable[[Sees], FlatEncoder] | None = None,
+    ) -> None:
+        encode = encoder(sees) if encoder is not None and sees.image is not None else None
+        super().__init__(space, stop - start if encode is None else encode.width)
+        self.sees, self.encode = sees, encode
+        self._columns, self._vector = slice(start, stop), slice(start, start + sees.width)
         self._normalize = normalize
         if normalize:
-            self.register_buffer("mean", torch.zeros(stop - start))
-            self.register_buffer("var", torch.ones(stop - start))
+            self.register_buffer("mean", torch.zeros(sees.width))
+            self.register_buffer("var", torch.ones(sees.width))
             self.register_buffer("count", torch.tensor(0))
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        """Observations `[B, all]` to features `[B, dim]`."""
+        """Observations `[B, all]` to features `[B, features]`."""
         own = observations[:, self._columns]
-        return (own - self.mean) / (self.var.sqrt() + 1e-2) if self._normalize else own
+        if self._normalize:
+            vector = (observations[:, self._vector] - self.mean) / (self.var.sqrt() + 1e-2)
+            own = vector if self.encode is None else torch.cat((vector, own[:, len(self.mean) :]), 1)
+        return own if self.encode is None else self.encode(own)
 
     def learn(self, observations: torch.Tensor) -> None:
         """Take observations `[B, all]` into the statistics."""
         if not self._normalize:
             return
-        own = observations[:, self._columns]
+        own = observations[:, self._vector]
         self.count += len(own)
         rate, mean = len(own) / self.count, own.mean(dim=0)
         away = mean - self.mean

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,11 +31,21 @@ from torch.distributions import Normal
 
 from benchmark_app.frameworks.agent import Agent, PPOAgent
 from benchmark_app.frameworks.base import TrainingHooks, TrainingRun
+from benchmark_app.frameworks.inputs import Inputs
 from benchmark_app.frameworks.mapping import Config
 from benchmark_app.frameworks.ppo_rules import adapted_rate, clip_each, farther_value, mean_divergence
 from benchmark_app.frameworks.start import draw_weights
 
-from .networks import Columns, Network, Rate, columns, network_settings, observation_space, present, side_by_side
+from .networks import (
+    Columns,
+    Network,
+    Rate,
+    columns,
+    convolutions,
+    network_settings,
+    observation_space,
+    side_by_side,
+)
 from .vec_env import TorchVecEnv
 
 if TYPE_CHECKING:
@@ -69,12 +80,12 @@ class SharedPPO(PPO):  # type: ignore[misc]
                 "max_grad_norm": math.inf,
                 "clip_range_vf": None,
                 "rollout_buffer_class": Rollouts,
-                "policy_kwargs": _policy_kwargs(env.obs_groups_spec, run.agent, run.config),
+                "policy_kwargs": _policy_kwargs(Inputs(env), run.agent, run.config),
                 "device": env.device,
             },
         )
         self._hooks = hooks
-        self._groups = env.obs_groups_spec
+        self._inputs = Inputs(env)
         self.networks = self.policy.networks()
         if not self.policy.ortho_init:
             draw_weights(run.seed, *self.networks)
@@ -106,17 +117,17 @@ class SharedPPO(PPO):  # type: ignore[misc]
 
     def values(self, obs: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """See `base.Learner`."""
-        values: torch.Tensor = self.policy.predict_values(side_by_side(obs, present(self._groups)))
+        values: torch.Tensor = self.policy.predict_values(side_by_side(obs, self._inputs))
         return values.squeeze(1)
 
     def rollout(self) -> dict[str, torch.Tensor]:
         """See `base.Learner`."""
         found = self.rollout_buffer.in_order()
-        found["obs"] = found.pop("observations")[..., slice(*columns(self._groups, "policy").values())]
-        return found
+        sees = self._inputs.actor
+        return found | sees.by_name(found.pop("observations")[..., : sees.flat_width])
 
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "networks", "_hooks", "_acted", "_last_obs"]
+        return [*super()._excluded_save_params(), "networks", "_hooks", "_acted", "_last_obs", "_inputs"]
 
 
 class Rollouts(RolloutBuffer):  # type: ignore[misc]
@@ -184,7 +195,7 @@ class SharedPPOPolicy(ActorCriticPolicy):  # type: ignore[misc]
     def __init__(
         self,
         *args: Any,
-        critic_columns: dict[str, int],
+        critic_columns: dict[str, Any],
         learn_noise_std: bool,
         value_clip: float | None,
         mixed_precision: bool,
@@ -200,8 +211,9 @@ class SharedPPOPolicy(ActorCriticPolicy):  # type: ignore[misc]
     def to_play(cls, env: TorchEnv, agent: Agent, config: Config) -> SharedPPOPolicy:
         """Build a policy to load a checkpoint into."""
         assert isinstance(agent, PPOAgent)
-        settings = {"use_sde": config["use_sde"], **_policy_kwargs(env.obs_groups_spec, agent, config)}
-        return cls(observation_space(env.obs_groups_spec), env.action_space, Rate(agent.learning_rate), **settings)
+        inputs = Inputs(env)
+        settings = {"use_sde": config["use_sde"], **_policy_kwargs(inputs, agent, config)}
+        return cls(observation_space(inputs), env.action_space, Rate(agent.learning_rate), **settings)
 
     def _build_mlp_extractor(self) -> None:
         """Build both networks as SB3 does, but the critic's for its own number of inputs."""
@@ -233,16 +245,23 @@ class SharedPPOPolicy(ActorCriticPolicy):  # type: ignore[misc]
         return Network(self, *_ACTOR), Network(self, *_CRITIC)
 
     def mean_actions(self, obs: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        """Deterministic actions `[B, A]` for the policy's observation group, whose columns come first."""
-        actions: torch.Tensor = self.get_distribution(obs["policy"]).mode()
+        """Deterministic actions `[B, A]` for what the actor sees, whose columns come first."""
+        actions: torch.Tensor = self.get_distribution(self.pi_features_extractor.sees.flat(obs)).mode()
         return actions
 
 
-def _policy_kwargs(groups: Mapping[str, int], agent: PPOAgent, config: Config) -> dict[str, Any]:
+def _policy_kwargs(inputs: Inputs, agent: PPOAgent, config: Config) -> dict[str, Any]:
+    settings = network_settings(config)
+    layers = settings.pop("encoder")
+    of_images = None if layers is None else partial(convolutions, layers=layers, activation=settings["activation_fn"])
     return {
-        **network_settings(config),
-        "features_extractor_kwargs": {**columns(groups, "policy"), "normalize": agent.normalize_observations},
-        "critic_columns": columns(groups, "critic"),
+        **settings,
+        "features_extractor_kwargs": {
+            **columns(inputs, inputs.actor),
+            "normalize": agent.normalize_observations,
+            "encoder": of_images,
+        },
+        "critic_columns": columns(inputs, inputs.critic),
         "learn_noise_std": agent.learn_noise_std,
         "value_clip": config["clip_range_vf"],
         "mixed_precision": agent.precision == "mixed",

@@ -20,6 +20,7 @@ from stable_baselines3.sac.policies import SACPolicy
 
 from benchmark_app.frameworks.agent import Agent, SACAgent
 from benchmark_app.frameworks.base import TrainingHooks, TrainingRun
+from benchmark_app.frameworks.inputs import Inputs
 from benchmark_app.frameworks.mapping import Config
 from benchmark_app.frameworks.start import draw_weights
 
@@ -45,12 +46,12 @@ class SharedSAC(SAC):  # type: ignore[misc]
                 **run.config,
                 "learning_rate": self.rate,
                 "learning_starts": env.num_envs * run.agent.learning_starts,  # SB3 counts transitions
-                "policy_kwargs": _policy_kwargs(env.obs_groups_spec, run.config),
+                "policy_kwargs": _policy_kwargs(Inputs(env), run.config),
                 "device": env.device,
             },
         )
         self._hooks = hooks
-        self._groups = env.obs_groups_spec
+        self._inputs = Inputs(env)
         self._iteration = env.num_envs * run.agent.rollout
         self.networks = self.policy.networks()
         draw_weights(run.seed, self.actor, self.critic)
@@ -85,7 +86,7 @@ class SharedSAC(SAC):  # type: ignore[misc]
     def rollout(self) -> dict[str, torch.Tensor]:
         """See `base.Learner`."""
         buffer = self.replay_buffer
-        own = slice(*columns(self._groups, "policy").values())
+        own = slice(0, self._inputs.actor.flat_width)
         found = {
             "obs": buffer.observations[..., own],
             "actions": buffer.actions,
@@ -97,7 +98,7 @@ class SharedSAC(SAC):  # type: ignore[misc]
         return {key: torch.tensor(array[order]) for key, array in found.items()}
 
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "networks", "_hooks", "_last_obs", "_last_original_obs"]
+        return [*super()._excluded_save_params(), "networks", "_hooks", "_inputs", "_last_obs", "_last_original_obs"]
 
 
 class SharedSACPolicy(SACPolicy):  # type: ignore[misc]
@@ -109,15 +110,16 @@ class SharedSACPolicy(SACPolicy):  # type: ignore[misc]
 
     PARTS = ("policy", "actor.optimizer", "critic.optimizer")
 
-    def __init__(self, *args: Any, critic_columns: dict[str, int], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, critic_columns: dict[str, Any], **kwargs: Any) -> None:
         self._critic_columns = critic_columns
         super().__init__(*args, features_extractor_class=Columns, **kwargs)
 
     @classmethod
     def to_play(cls, env: TorchEnv, agent: Agent, config: Config) -> SharedSACPolicy:
         """Build a policy to load a checkpoint into."""
-        settings = {"use_sde": config["use_sde"], **_policy_kwargs(env.obs_groups_spec, config)}
-        return cls(observation_space(env.obs_groups_spec), env.action_space, Rate(agent.learning_rate), **settings)
+        inputs = Inputs(env)
+        settings = {"use_sde": config["use_sde"], **_policy_kwargs(inputs, config)}
+        return cls(observation_space(inputs), env.action_space, Rate(agent.learning_rate), **settings)
 
     def make_critic(self, features_extractor: Columns | None = None) -> ContinuousCritic:
         """Build the critics, on their own columns of the observation."""
@@ -134,9 +136,9 @@ class SharedSACPolicy(SACPolicy):  # type: ignore[misc]
         return actions
 
 
-def _policy_kwargs(groups: Mapping[str, int], config: Config) -> dict[str, Any]:
+def _policy_kwargs(inputs: Inputs, config: Config) -> dict[str, Any]:
     return {
         **network_settings(config),
-        "features_extractor_kwargs": columns(groups, "policy"),
-        "critic_columns": columns(groups, "critic"),
+        "features_extractor_kwargs": columns(inputs, inputs.actor),
+        "critic_columns": columns(inputs, inputs.critic),
     }

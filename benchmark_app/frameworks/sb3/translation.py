@@ -10,7 +10,15 @@ import struct
 from typing import Any
 
 from benchmark_app.frameworks.agent import Agent, PPOAgent, SACAgent
-from benchmark_app.frameworks.mapping import Config, ParameterMapping, Shortfall, table
+from benchmark_app.frameworks.mapping import (
+    NO_ENCODER,
+    Config,
+    ParameterMapping,
+    Shortfall,
+    encoder_rows,
+    no_encoder,
+    table,
+)
 
 ALGORITHMS = ("ppo", "sac")
 
@@ -32,6 +40,7 @@ DIFFERENCES = {
         "The samples are shuffled anew in every epoch, by NumPy.",
         "Rollouts are NumPy arrays: every step copies observations, rewards and actions between torch and NumPy, and "
         "every row that finished costs a Python dictionary.",
+        "Images lie flat in its rollouts, as float32: four times the bytes of colours.",
         "The standard deviation has no bounds; the other libraries keep it between 1e-6 and 1e6.",
         "Episodes are missing from its own log, which has them only where a monitor wraps the environment.",
     ),
@@ -59,6 +68,8 @@ _PPO_PATHS: dict[str, str | tuple[str, ...]] = {
     "init_noise_std": "policy_kwargs.log_std_init",
     "normalize_advantage": "normalize_advantage",
 }
+
+_ENCODER_PATHS = {f"encoder_{part}": (f"policy_kwargs.encoder.{part}",) for part in ("channels", "kernels", "strides")}
 
 _SAC_PATHS: dict[str, str | tuple[str, ...]] = {
     "gradient_steps": "gradient_steps",
@@ -118,6 +129,9 @@ def _ppo(agent: PPOAgent) -> Config:
         "policy_kwargs": {
             "net_arch": {"pi": list(agent.hidden_layers), "vf": list(agent.hidden_layers)},
             "activation_fn": agent.activation,
+            "encoder": None
+            if agent.encoder is None
+            else {name.removeprefix("encoder_"): list(layers) for name, layers in agent.encoder_layers().items()},
             "ortho_init": False,
             "log_std_init": math.log(_single(agent.init_noise_std)),
             "full_std": True,
@@ -193,7 +207,10 @@ def _ppo_mapping(agent: PPOAgent, words: dict[str, str]) -> list[ParameterMappin
         short["normalize_values"] = ("unsupported", "SB3 has no value normalisation")
     if agent.precision == "mixed":
         short["precision"] = ("approximate", "the networks compute in bfloat16 and the loss in float32")
-    return table(agent, _ppo(agent), paths=_PPO_PATHS, words=words, short=short)
+    paths, of_encoder = encoder_rows(
+        agent, _ENCODER_PATHS, {"encoder": "a features extractor for each network; SB3's NatureCNN has fixed layers"}
+    )
+    return table(agent, _ppo(agent), paths={**_PPO_PATHS, **paths}, words={**words, **of_encoder}, short=short)
 
 
 def _sac_mapping(agent: SACAgent, words: dict[str, str]) -> list[ParameterMapping]:
@@ -215,4 +232,7 @@ def _sac_mapping(agent: SACAgent, words: dict[str, str]) -> list[ParameterMappin
             "unsupported",
             "SB3's SAC computes its losses in one method, all in float32",
         )
+    if agent.encoder is not None:
+        short["encoder"] = NO_ENCODER
+    words |= no_encoder(agent)
     return table(agent, _sac(agent), paths=_SAC_PATHS, words=words, short=short)

@@ -12,8 +12,9 @@ import torch
 from stable_baselines3.common.vec_env import VecEnv
 
 from benchmark_app.envs.state import TorchEnvState
+from benchmark_app.frameworks.inputs import Inputs
 
-from .networks import observation_space, present, side_by_side
+from .networks import observation_space, side_by_side
 
 if TYPE_CHECKING:
     from benchmark_app.envs.torch_env import TorchEnv
@@ -32,8 +33,8 @@ class TorchVecEnv(VecEnv):  # type: ignore[misc]
 
     def __init__(self, env: TorchEnv, step: Callable[[torch.Tensor], TorchEnvState], *, bound: float) -> None:
         actions = gymnasium.spaces.Box(-bound, bound, env.action_space.shape, np.float32)
-        super().__init__(env.num_envs, observation_space(env.obs_groups_spec), actions)
-        self._groups = present(env.obs_groups_spec)
+        self._inputs = Inputs(env)
+        super().__init__(env.num_envs, observation_space(self._inputs), actions)
         self._device = env.device
         self._step = step
         self._first = self._observation(env.reset()[0])
@@ -65,7 +66,7 @@ class TorchVecEnv(VecEnv):  # type: ignore[misc]
         return obs, rewards, dones, infos
 
     def _observation(self, obs: dict[str, torch.Tensor]) -> Array:
-        array: Array = side_by_side(obs, self._groups).cpu().numpy()
+        array: Array = side_by_side(obs, self._inputs).cpu().numpy()
         return array
 
     def close(self) -> None:

@@ -9,10 +9,11 @@ import torch
 from benchmark_app.frameworks.agent import Agent
 from benchmark_app.frameworks.base import Checkpoint, CheckpointRefused, Policy, TrainingHooks, TrainingRun
 from benchmark_app.frameworks.checkpoints import as_policy, load_actor, read_checkpoint, refusing
+from benchmark_app.frameworks.inputs import Inputs
 from benchmark_app.frameworks.mapping import Config
 from benchmark_app.frameworks.start import seed_everything
 
-from .environment import EnvWrapper, space_of
+from .environment import EnvWrapper
 from .learner import NAME
 from .parts import agent_settings
 from .ppo import PPOLearner
@@ -37,11 +38,12 @@ def policy(env: TorchEnv, agent: Agent, config: Config, checkpoint: Checkpoint) 
     """Load the policy model of a checkpoint, and its normalisation statistics, which stay as they are."""
     learner = _LEARNERS[agent.algorithm]
     content = read_checkpoint(checkpoint, name, learner.MODELS, env.device)
-    actor = learner.POLICY(config["models"]["policy"], space_of(env), env.action_space, env.device)
+    actor = learner.POLICY(config["models"]["policy"], env)
     load_actor(checkpoint.path, actor, content["policy"])
     actor.to(env.device).eval()
     normalize = _normalisation(env, config, checkpoint, content)
-    return as_policy(lambda obs: actor.mean(normalize(obs["policy"])))
+    sees = Inputs(env).actor
+    return as_policy(lambda obs: actor.mean(normalize(sees.flat(obs))))
 
 
 def _normalisation(env: TorchEnv, config: Config, checkpoint: Checkpoint, content: Config) -> torch.nn.Module:

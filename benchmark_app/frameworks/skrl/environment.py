@@ -11,6 +11,7 @@ from gymnasium.spaces import Box
 from skrl.envs.wrappers.torch import Wrapper
 
 from benchmark_app.envs.state import TorchEnvState
+from benchmark_app.frameworks.inputs import Inputs
 
 if TYPE_CHECKING:
     from benchmark_app.envs.torch_env import TorchEnv
@@ -19,19 +20,24 @@ _FINAL = "final"
 
 
 def space_of(env: TorchEnv, group: str = "policy") -> Box:
-    """The space of one row of an observation group."""
-    return Box(-np.inf, np.inf, (env.obs_groups_spec[group],), np.float32)
+    """The space of one row of an observation group, with images flat in it."""
+    return Box(-np.inf, np.inf, (Inputs(env).flat_groups[group],), np.float32)
 
 
 class EnvWrapper(Wrapper):  # type: ignore[misc]
-    """A `TorchEnv` as skrl wants it: flags and rewards `[N, 1]`, the critic's observations through `state()`."""
+    """A `TorchEnv` as skrl wants it: flags and rewards `[N, 1]`, the critic's observations through `state()`.
+
+    Attributes:
+        inputs: What actor and critic see.
+    """
 
     def __init__(self, env: TorchEnv, step: Callable[[torch.Tensor], TorchEnvState], *, exact: bool) -> None:
         super().__init__(env)
         self._step = step
         self._exact = exact
-        self._obs: dict[str, torch.Tensor] = env.reset()[0]
-        self._spaces = {group: space_of(env, group) for group in env.obs_groups_spec}
+        self.inputs = Inputs(env)
+        self._obs = self.inputs.flat(env.reset()[0])
+        self._spaces = {group: space_of(env, group) for group in self.inputs.flat_groups}
 
     @property
     def observation_space(self) -> Box:
@@ -56,12 +62,12 @@ class EnvWrapper(Wrapper):  # type: ignore[misc]
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, dict[str, Any]]:
         """Step through the hooks."""
         state = self._step(actions)
-        self._obs = state.obs
+        self._obs = self.inputs.flat(state.obs)
         infos: dict[str, Any] = {}
         if self._exact and state.final_observation is not None and state.final_mask is not None:
-            infos[_FINAL] = (state.final_observation, state.final_mask.unsqueeze(1))
+            infos[_FINAL] = (self.inputs.flat(state.final_observation), state.final_mask.unsqueeze(1))
         return (
-            state.obs["policy"],
+            self._obs["policy"],
             state.reward.unsqueeze(1),
             state.terminated.unsqueeze(1),
             state.truncated.unsqueeze(1),

@@ -24,7 +24,7 @@ class Learner:
 
     Attributes:
         MODELS: The keys by which a checkpoint of this algorithm is known.
-        POLICY: The class of its policy model, made from its configuration, two spaces and a device.
+        POLICY: The class of its policy model, made from its configuration and the environment.
     """
 
     MODELS: ClassVar[tuple[str, ...]]
@@ -39,6 +39,7 @@ class Learner:
         optimizers: Sequence[torch.optim.Optimizer],
     ) -> None:
         self.agent = agent
+        self.inputs = env.inputs
         of_critic = agent._observation_preprocessor if env.state_space is None else agent._state_preprocessor
         self.actor = _with_normalisation(agent.policy, agent._observation_preprocessor)
         self.critic = _with_normalisation(critic, of_critic)
@@ -62,7 +63,8 @@ class Learner:
 
     def mean_actions(self, obs: dict[str, torch.Tensor]) -> torch.Tensor:
         """See `base.Learner`."""
-        actions: torch.Tensor = self.agent.policy.mean(self.agent._observation_preprocessor(obs["policy"]))
+        seen = self.agent._observation_preprocessor(self.inputs.actor.flat(obs))
+        actions: torch.Tensor = self.agent.policy.mean(seen)
         return actions
 
     def _restore(self, checkpoint: Checkpoint) -> None:

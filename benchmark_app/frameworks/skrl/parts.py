@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from skrl.resources.preprocessors.torch import RunningStandardScaler
 from skrl.resources.schedulers.torch import KLAdaptiveLR
+from skrl.utils.model_instantiators.torch.common import generate_containers
 from torch.optim import lr_scheduler
 
+from benchmark_app.frameworks.inputs import FlatEncoder, Inputs, Sees
 from benchmark_app.frameworks.mapping import Config
 
 from .environment import space_of
@@ -45,9 +47,17 @@ def mlp(inputs: int, network: Config, outputs: int) -> torch.nn.Sequential:
     return hidden(inputs, network).append(torch.nn.Linear(network["hidden_layers"][-1], outputs))
 
 
+def encoder(sees: Sees, network: Config) -> FlatEncoder | None:
+    """What takes in the images a network sees; None where it sees none. Its layers are those skrl generates."""
+    if sees.image is None:
+        return None
+    (container,), _ = generate_containers([network["encoder"]], output="encoder")
+    return FlatEncoder(sees, eval(container["sequential"], {"nn": torch.nn}))
+
+
 def mixin_settings(network: Config) -> Config:
     """What of a model's configuration goes to skrl's mixin: all that is not about its layers and first weights."""
-    ours = ("hidden_layers", "activation", "initial_std", "fixed_log_std")
+    ours = ("hidden_layers", "activation", "encoder", "initial_std", "fixed_log_std")
     return {key: value for key, value in network.items() if key not in ours}
 
 
@@ -60,7 +70,7 @@ def agent_settings(config: Config, env: TorchEnv) -> Config:
     settings: Config = deepcopy(config["agent"])
     sizes = {
         "observation": space_of(env),
-        "state": space_of(env, "critic") if "critic" in env.obs_groups_spec else None,
+        "state": space_of(env, "critic") if "critic" in Inputs(env).flat_groups else None,
         "value": 1,
     }
     for of, size in sizes.items():

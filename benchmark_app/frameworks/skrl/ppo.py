@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
-from gymnasium.spaces import Box
 from skrl.agents.torch.ppo import PPO
 from skrl.memories.torch import RandomMemory
 from skrl.models.torch import DeterministicMixin, GaussianMixin, Model
@@ -24,13 +23,14 @@ from torch.distributions import Normal
 
 from benchmark_app.frameworks.agent import PPOAgent
 from benchmark_app.frameworks.base import TrainingHooks, TrainingRun
+from benchmark_app.frameworks.inputs import Inputs, Sees
 from benchmark_app.frameworks.mapping import Config
 from benchmark_app.frameworks.ppo_rules import clip_each, farther_value, mean_divergence
 from benchmark_app.frameworks.start import draw_weights
 
-from .environment import EnvWrapper, FinalObservations
+from .environment import EnvWrapper, FinalObservations, space_of
 from .learner import Learner, experiment
-from .parts import agent_settings, mixin_settings, mlp
+from .parts import agent_settings, encoder, mixin_settings, mlp
 
 if TYPE_CHECKING:
     from benchmark_app.envs.torch_env import TorchEnv
@@ -39,16 +39,20 @@ if TYPE_CHECKING:
 class PolicyModel(GaussianMixin, Model):  # type: ignore[misc]
     """Gaussian whose standard deviation does not depend on the observation."""
 
-    def __init__(self, settings: Config, observation_space: Box, action_space: Box, device: torch.device) -> None:
-        Model.__init__(self, observation_space=observation_space, action_space=action_space, device=device)
+    def __init__(self, settings: Config, env: TorchEnv) -> None:
+        space = space_of(env)
+        Model.__init__(self, observation_space=space, action_space=env.action_space, device=env.device)
         GaussianMixin.__init__(self, **mixin_settings(settings))
-        self.net = mlp(self.num_observations, settings, self.num_actions)
+        self.encoder = encoder(Inputs(env).actor, settings)
+        width = self.num_observations if self.encoder is None else self.encoder.width
+        self.net = mlp(width, settings, self.num_actions)
         log_std = torch.log(settings["initial_std"] * torch.ones(self.num_actions))
         self.log_std = torch.nn.Parameter(log_std, requires_grad=not settings["fixed_log_std"])
 
     def mean(self, observations: torch.Tensor) -> torch.Tensor:
         """Normalised observations `[B, dim]` to deterministic actions `[B, A]`."""
-        actions: torch.Tensor = self.net(observations).float()  # mixed precision ends here
+        seen = observations if self.encoder is None else self.encoder(observations)
+        actions: torch.Tensor = self.net(seen).float()  # mixed precision ends here
         return actions
 
     def compute(self, inputs: dict[str, Any], role: str = "") -> tuple[torch.Tensor, dict[str, Any]]:
@@ -65,16 +69,18 @@ class _ValueModel(DeterministicMixin, Model):  # type: ignore[misc]
 
     clip = 0.0
 
-    def __init__(self, settings: Config, env: EnvWrapper, memory: _Memory) -> None:
+    def __init__(self, settings: Config, env: EnvWrapper, sees: Sees, memory: _Memory) -> None:
         Model.__init__(self, observation_space=env.observation_space, state_space=env.state_space, device=env.device)
         DeterministicMixin.__init__(self, **mixin_settings(settings))
         self._memory = memory
         self._input = "observations" if env.state_space is None else "states"
-        self.net = mlp(self.num_observations if env.state_space is None else self.num_states, settings, 1)
+        self.encoder = encoder(sees, settings)
+        self.net = mlp(sees.flat_width if self.encoder is None else self.encoder.width, settings, 1)
 
     def predict(self, inputs: dict[str, Any]) -> torch.Tensor:
         """Normalised observations `[B, dim]` to values `[B, 1]`, as the value preprocessor knows them."""
-        values: torch.Tensor = self.net(inputs[self._input])
+        seen = inputs[self._input]
+        values: torch.Tensor = self.net(seen if self.encoder is None else self.encoder(seen))
         return values
 
     def compute(self, inputs: dict[str, Any], role: str = "") -> tuple[torch.Tensor, dict[str, Any]]:
@@ -147,7 +153,7 @@ class _SharedPPO(FinalObservations, PPO):  # type: ignore[misc]
             self._hooks.iteration_ended()
 
     def values(self, obs: dict[str, torch.Tensor]) -> torch.Tensor:
-        """Observation groups `[B, dim]` to denormalised values `[B]`."""
+        """Groups of `Inputs.flat` to denormalised values `[B]`."""
         inputs = {
             "observations": self._observation_preprocessor(obs["policy"]),
             "states": self._state_preprocessor(obs.get("critic")),
@@ -181,8 +187,8 @@ class PPOLearner(Learner):
             **run.config["memory"],
         )
         models = run.config["models"]
-        policy = PolicyModel(models["policy"], wrapper.observation_space, env.action_space, env.device)
-        value = _ValueModel(models["value"], wrapper, memory)
+        policy = PolicyModel(models["policy"], env)
+        value = _ValueModel(models["value"], wrapper, Inputs(env).critic, memory)
         draw_weights(run.seed, policy, value)
         agent = _SharedPPO(
             hooks,
@@ -198,12 +204,12 @@ class PPOLearner(Learner):
 
     def values(self, obs: dict[str, torch.Tensor]) -> torch.Tensor:
         """See `base.Learner`."""
-        values: torch.Tensor = self.agent.values(obs)
+        values: torch.Tensor = self.agent.values(self.inputs.flat(obs))
         return values
 
     def rollout(self) -> dict[str, torch.Tensor]:
         """See `base.Learner`; values and returns are normalised where `agent.normalize_values` is on."""
         stored = self.agent.memory.get_tensor_by_name
         scalars = {key: stored(key).squeeze(-1) for key in ("rewards", "values", "returns", "advantages")}
-        found = {"obs": stored("observations"), "actions": stored("actions"), **scalars}
+        found = {"actions": stored("actions"), **scalars, **self.inputs.actor.by_name(stored("observations"))}
         return {key: value.clone() for key, value in found.items()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torch
-from gymnasium.spaces import Box
 from skrl.agents.torch.sac import SAC
 from skrl.memories.torch import RandomMemory
 from skrl.models.torch import DeterministicMixin, GaussianMixin, Model
@@ -15,7 +14,7 @@ from benchmark_app.frameworks.base import Checkpoint, TrainingHooks, TrainingRun
 from benchmark_app.frameworks.mapping import Config
 from benchmark_app.frameworks.start import draw_weights
 
-from .environment import EnvWrapper, FinalObservations
+from .environment import EnvWrapper, FinalObservations, space_of
 from .learner import Learner, experiment
 from .parts import agent_settings, hidden, mixin_settings, mlp
 
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
 class SquashedPolicyModel(GaussianMixin, Model):  # type: ignore[misc]
     """Gaussian squashed by tanh, mean and standard deviation from one trunk (Haarnoja et al. 2018, appendix C)."""
 
-    def __init__(self, settings: Config, observation_space: Box, action_space: Box, device: torch.device) -> None:
-        Model.__init__(self, observation_space=observation_space, action_space=action_space, device=device)
+    def __init__(self, settings: Config, env: TorchEnv) -> None:
+        Model.__init__(self, observation_space=space_of(env), action_space=env.action_space, device=env.device)
         GaussianMixin.__init__(self, **mixin_settings(settings))
         self.trunk = hidden(self.num_observations, settings)
         width = settings["hidden_layers"][-1]
@@ -118,7 +117,7 @@ class SACLearner(Learner):
     def __init__(self, env: TorchEnv, wrapper: EnvWrapper, run: TrainingRun, hooks: TrainingHooks) -> None:
         assert isinstance(run.agent, SACAgent)
         settings = run.config["models"]
-        policy = SquashedPolicyModel(settings["policy"], wrapper.observation_space, env.action_space, env.device)
+        policy = SquashedPolicyModel(settings["policy"], env)
         critics = {key: _CriticModel(settings["critic"], wrapper) for key in self.MODELS[1:]}
         draw_weights(run.seed, policy, critics["critic_1"], critics["critic_2"])
         agent = _SharedSAC(

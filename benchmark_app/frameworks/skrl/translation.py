@@ -9,7 +9,16 @@ import math
 from typing import Any
 
 from benchmark_app.frameworks.agent import Agent, PPOAgent, SACAgent
-from benchmark_app.frameworks.mapping import MIXED_PRECISION, Config, ParameterMapping, Shortfall, table
+from benchmark_app.frameworks.mapping import (
+    MIXED_PRECISION,
+    NO_ENCODER,
+    Config,
+    ParameterMapping,
+    Shortfall,
+    encoder_rows,
+    no_encoder,
+    table,
+)
 
 ALGORITHMS = ("ppo", "sac")
 
@@ -32,6 +41,7 @@ DIFFERENCES = {
     "ppo": (
         "The samples are shuffled anew in every epoch.",
         "The actor's and the critic's observations are held and stepped as two tensors.",
+        "Images lie flat in its memory, as float32: four times the bytes of colours.",
         "It writes no TensorBoard row at its first timestep: with agent.rollout=1 the first iteration has none.",
     ),
     "sac": (
@@ -50,6 +60,11 @@ def _networks(critic: str) -> dict[str, tuple[str, ...]]:
         "normalize_observations": ("agent.observation_preprocessor", "agent.state_preprocessor"),
     }
 
+
+_ENCODER_PATHS = dict.fromkeys(
+    ("encoder", "encoder_channels", "encoder_kernels", "encoder_strides"),
+    ("models.policy.encoder.layers", "models.value.encoder.layers"),
+)
 
 _PATHS = {
     "learning_rate": "agent.learning_rate",
@@ -105,6 +120,8 @@ def mapping(agent: Agent) -> list[ParameterMapping]:
         short["precision"] = MIXED_PRECISION
     if isinstance(agent, SACAgent):
         paths, words = _SAC_PATHS, _sac_words(agent)
+        if agent.encoder is not None:
+            short["encoder"] = NO_ENCODER
         if agent.normalize_observations:
             short["normalize_observations"] = (
                 "approximate",
@@ -115,7 +132,9 @@ def mapping(agent: Agent) -> list[ParameterMapping]:
         paths, words = _PPO_PATHS, _ppo_words(agent)
         if agent.schedule == "fixed":
             paths = {key: path for key, path in paths.items() if key != "desired_kl"}
-        if agent.normalize_observations:
+        if agent.normalize_observations and agent.encoder is not None:
+            short["normalize_observations"] = ("unsupported", "skrl would normalise the images with the vectors")
+        elif agent.normalize_observations:
             short["normalize_observations"] = (
                 "approximate",
                 "statistics move between the minibatches of the first epoch, not after the update",
@@ -125,6 +144,11 @@ def mapping(agent: Agent) -> list[ParameterMapping]:
                 "approximate",
                 "each library keeps these statistics its own way; skrl's are of values and returns, clipped to 5 std",
             )
+    if isinstance(agent, SACAgent):
+        words |= no_encoder(agent)
+    else:
+        of_encoder, told = encoder_rows(agent, _ENCODER_PATHS, {})
+        paths, words = {**paths, **of_encoder}, {**words, **told}
     words["iterations"] = f"SequentialTrainer timesteps = {agent.iterations} iterations x {agent.rollout}"
     words["seed"] = "torch, NumPy and Python seeded before the models' weights are drawn"
     return table(agent, translate(agent), paths=paths, words=words, short=short)
@@ -132,7 +156,7 @@ def mapping(agent: Agent) -> list[ParameterMapping]:
 
 def _ppo(agent: PPOAgent) -> Config:
     adaptive = agent.schedule == "adaptive"
-    network = _network(agent)
+    network = {**_network(agent), **_encoder(agent)}
     return {
         "models": {
             "policy": {
@@ -233,6 +257,22 @@ def _sac_words(agent: SACAgent) -> dict[str, str]:
 
 def _network(agent: Agent) -> dict[str, Any]:
     return {"hidden_layers": list(agent.hidden_layers), "activation": agent.activation}
+
+
+def _encoder(agent: Agent) -> dict[str, Any]:
+    """A network of skrl's model instantiators, whose layers are generated from it."""
+    if agent.encoder is None:
+        return {"encoder": None}
+    layers = zip(agent.encoder_channels, agent.encoder_kernels, agent.encoder_strides, strict=True)
+    convolutions = [{"conv2d": list(layer)} for layer in layers]
+    return {
+        "encoder": {
+            "name": "encoder",
+            "input": "OBSERVATIONS",
+            "layers": [*convolutions, "flatten"],
+            "activations": agent.activation,
+        }
+    }
 
 
 def _gaussian(*, min_log_std: float, max_log_std: float) -> dict[str, Any]:

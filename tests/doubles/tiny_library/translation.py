@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmark_app.frameworks.agent import Agent, PPOAgent
-from benchmark_app.frameworks.mapping import Config, MappingQuality, ParameterMapping, table
+from benchmark_app.frameworks.mapping import Config, MappingQuality, ParameterMapping, no_encoder, table
 
 ALGORITHMS = ("ppo",)
 
@@ -68,7 +68,7 @@ def translate(agent: Agent) -> Config:
 def mapping(agent: Agent) -> list[ParameterMapping]:
     """How each parameter reaches the library; see `mapping.Translation`."""
     assert isinstance(agent, PPOAgent)
-    words = {
+    words = no_encoder(agent) | {
         "algorithm": "the only one there is",
         "iterations": f"{agent.iterations} times round the loop of learn()",
         "timeout_bootstrap": "reward + gamma * V(final observation), whatever is asked for",
@@ -81,4 +81,6 @@ def mapping(agent: Agent) -> list[ParameterMapping]:
         short["normalize_values"] = ("unsupported", "the tiny library has no value normalisation")
     if agent.precision == "mixed":
         short["precision"] = ("unsupported", "the tiny library computes in float32 only")
+    if agent.encoder is not None:
+        short["encoder"] = ("unsupported", "the tiny library reads no images")
     return table(agent, translate(agent), paths=_PATHS, words=words, short=short)
