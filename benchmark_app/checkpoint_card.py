@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from benchmark_app.envs.torch_env import TorchEnv
 
 # What has to agree for a checkpoint to mean the same: settings that change the networks or what is stored with them.
-AGENT = ("algorithm", "hidden_layers", "activation", "normalize_observations", "normalize_values")
+AGENT = (
+    *("algorithm", "hidden_layers", "activation", "normalize_observations", "normalize_values"),
+    *("encoder", "encoder_channels", "encoder_kernels", "encoder_strides"),
+)
 MOST_BYTES = 2**20
 MOST_LETTERS = 200
 
@@ -265,6 +268,10 @@ SOUND: dict[str, Callable[[Any], bool]] = {
     "agent.algorithm": _is_text,
     "agent.hidden_layers": lambda value: _is_list(value, _is_count),
     "agent.activation": _is_text,
+    "agent.encoder": lambda value: value is None or _is_text(value),
+    "agent.encoder_channels": lambda value: _is_list(value, _is_count),
+    "agent.encoder_kernels": lambda value: _is_list(value, _is_count),
+    "agent.encoder_strides": lambda value: _is_list(value, _is_count),
     "agent.normalize_observations": _is_flag,
     "agent.normalize_values": _is_flag,
     "training": lambda value: _is_table(value, lambda entry: True),

@@ -28,6 +28,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from benchmark_app import config
 from benchmark_app.catalogue import search_path
 from benchmark_app.explain import HYDRA_ERRORS, HYDRA_VERSION, explain
+from benchmark_app.image_settings import camera_problem
 from benchmark_app.launch.application import run_until_it_works
 from benchmark_app.launch.run_directory import HydraRecord
 from benchmark_app.places import conf_dir
@@ -40,7 +41,7 @@ from benchmark_app.sweep.run import Asked, check_folder, run_sweep
 # Settings that hold whatever keys are put into them; Hydra would want a `+` before each.
 OPEN = ("framework.native.", "framework.native=", "admission.rename")
 NAMED_GROUPS = ("workflow", "framework", "task", "physics", "rendering", "profiling")
-PRESET_GROUPS = ("agent", "profiling", "experiment")
+PRESET_GROUPS = ("agent", "camera", "encoder", "profiling", "experiment")
 # What a sweep decides for its runs; the rest of its settings is theirs, too.
 OF_THE_SWEEP = ("suite", "launcher", "sweep.resume", "sweep.allow_failures")
 
@@ -315,6 +316,8 @@ class Composer:
                 raise SettingError(
                     f"{group}.name={name}: is set by the choice {group}={choices[group]}; choose another {group}"
                 )
+        if choices.get("camera") and (problem := camera_problem(str(choices["camera"]), composed.task)):
+            raise SettingError(problem)
         for override in hydra.overrides.task:
             if override.lstrip("+").startswith("agent.algorithm="):
                 raise SettingError(f"{override}: follows from the choice of an agent; set agent=CHOICE")
@@ -331,7 +334,7 @@ class Composer:
             key = re.split(r"[.=]", override.lstrip("+~").removeprefix("hydra."))[0]
             if override.startswith("+") and key not in hydra_keys:
                 raise SettingError(f"{override}: no such setting; see python -m benchmark_app --hydra-help")
-        presets = [str(choices[group]) for group in PRESET_GROUPS if choices.get(group) != "none"]
+        presets = [str(choices[group]) for group in PRESET_GROUPS if choices.get(group) not in (None, "none")]
         suite = [self._suite] if self._suite else []
         settings = config.check(composed, presets + suite)
         # The repeat command must still mean the same file when `latest` has moved on.

@@ -24,6 +24,7 @@ from benchmark_app.execution_settings import execution_problems
 from benchmark_app.frameworks.agent import AGENTS, Agent
 from benchmark_app.frameworks.mapping import native_problems
 from benchmark_app.frameworks.registry import load_translation
+from benchmark_app.image_settings import image_problems
 from benchmark_app.installation import installation_problems
 from benchmark_app.physics import availability
 from benchmark_app.physics.catalogue import ENGINES, made_for_others
@@ -306,6 +307,7 @@ def _unsupported(s: Settings) -> list[str]:
             problems.append(made_for_others(engine.name, s.task.name, declared.engines))
         problems = [problem.replace("physics=", f"{group}=", 1) for problem in problems]
         found += [problem for problem in (*problems, undrawable(s.rendering.name, engine.name, s.device)) if problem]
+    found += image_problems(s, learns=_learns(s))
     return found + (_framework_problems(s) if _learns(s) else [])
 
 

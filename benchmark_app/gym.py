@@ -71,6 +71,7 @@ def make_single_env(
     physics: str = "newton_mjwarp",
     device: str = "cpu",
     physics_settings: dict[str, Any] | None = None,
+    rendering: str | None = None,
     render_mode: None = None,
     **settings: Any,
 ) -> TorchSingleEnv:
@@ -80,13 +81,14 @@ def make_single_env(
         physics: The physics engine, one of `benchmark_app.physics.catalogue.ENGINES`.
         device: Torch device it simulates on.
         physics_settings: The engine's own settings.
+        rendering: What draws the images that a task observes; see `benchmark_app.envs.make.make_env`.
         render_mode: None; there is no renderer here.
         **settings: The task's settings, `module` among them.
 
     Raises:
         ValueError: A setting is unknown or cannot work; the message says which.
     """
-    env = _torch_env(settings, render_mode, physics, 1, device, physics_settings)
+    env = _torch_env(settings, render_mode, physics, 1, device, physics_settings, rendering)
     from benchmark_app.envs.gymnasium_envs import TorchSingleEnv
 
     return TorchSingleEnv(env)
@@ -99,6 +101,7 @@ def make_vector_env(
     physics: str = "newton_mjwarp",
     device: str = "cpu",
     physics_settings: dict[str, Any] | None = None,
+    rendering: str | None = None,
     render_mode: None = None,
     **settings: Any,
 ) -> TorchVectorEnv:
@@ -110,13 +113,14 @@ def make_vector_env(
         physics: The physics engine, one of `benchmark_app.physics.catalogue.ENGINES`.
         device: Torch device it simulates on.
         physics_settings: The engine's own settings.
+        rendering: What draws the images that a task observes; see `benchmark_app.envs.make.make_env`.
         render_mode: None; there is no renderer here.
         **settings: The task's settings, `module` among them.
 
     Raises:
         ValueError: A setting is unknown or cannot work; the message says which.
     """
-    env = _torch_env(settings, render_mode, physics, num_envs, device, physics_settings)
+    env = _torch_env(settings, render_mode, physics, num_envs, device, physics_settings, rendering)
     from benchmark_app.envs.gymnasium_envs import TorchVectorEnv
 
     return TorchVectorEnv(env, autoreset_mode)
@@ -129,10 +133,11 @@ def _torch_env(
     num_envs: int,
     device: str,
     physics_settings: dict[str, Any] | None,
+    rendering: str | None,
 ) -> TorchEnv:
     if render_mode is not None:
         raise ValueError(f"render_mode={render_mode}: must be None; these environments do not render")
-    return make_torch_env(settings, physics, num_envs, device, physics_settings)
+    return make_torch_env(settings, physics, num_envs, device, physics_settings, rendering)
 
 
 register_tasks()

@@ -37,7 +37,11 @@ def describe(entry: TaskEntry) -> dict[str, Any]:
         "settings": asdict(cfg),
         "declaration": declaration,
         "conventions": cfg.conventions(),
-        "observations": {group: cfg.canonical_key(group) for group in cfg.conventions().get("observations", {})},
+        "observations": {
+            group: cfg.canonical_key(group)
+            for part in ("observations", "images")
+            for group in cfg.conventions().get(part, {})
+        },
         "tuned": tuned,
         "tuned_library": _tuned(entry, "tuned_library"),
         "play": _play(tuned.get(f"{entry.name}_ppo", {})),

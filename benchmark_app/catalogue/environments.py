@@ -8,9 +8,11 @@ from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from benchmark_app.envs.image_spec import DEFAULT_RENDERER, without_renderer
 from benchmark_app.execution.cfg import is_gymnasium
 from benchmark_app.physics.catalogue import made_for_others
 from benchmark_app.physics.given import engine_cfg
+from benchmark_app.rendering.catalogue import NONE
 
 from .entries import TaskEntry, TaskError, find_tasks, load_task, task_cfg
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from benchmark_app.envs.torch_env import TorchEnv
 
 # Keyword arguments of an environment that are not the task's.
-OF_THE_ENGINE = ("physics", "device", "physics_settings")
+OF_THE_ENGINE = ("physics", "device", "physics_settings", "rendering")
 # What says which task it is; no setting of it.
 OF_THE_ENTRY = ("name", "module", "gym_id")
 
@@ -33,8 +35,8 @@ def env_fns(
     Args:
         task: Name of a task, or of a suite.
         n_envs: Factories per task.
-        gym_kwargs: `physics`, `device`, `physics_settings`, and settings of the task, as for `gymnasium.make`; those
-            of a suite go to each of its tasks.
+        gym_kwargs: `physics`, `device`, `physics_settings`, `rendering`, and settings of the task, as for
+            `gymnasium.make`; those of a suite go to each of its tasks.
 
     Returns:
         Suite to number of the task (in the order of `python -m benchmark_app tasks`) to `n_envs` factories. A factory
@@ -90,6 +92,7 @@ def make_torch_env(
     num_envs: int = 1,
     device: str = "cpu",
     physics_settings: dict[str, Any] | None = None,
+    rendering: str | None = None,
 ) -> TorchEnv:
     """Build a task's environment from its settings by name, `module` among them; see `envs.make.make_env`.
 
@@ -99,7 +102,7 @@ def make_torch_env(
     cfg = task_cfg(settings)
     from benchmark_app.execution.make import make_execution_env
 
-    return make_execution_env(cfg, physics, num_envs, device, physics_settings)
+    return make_execution_env(cfg, physics, num_envs, device, physics_settings, rendering=rendering)
 
 
 def _make_one(settings: dict[str, Any], engine: dict[str, Any]) -> TorchSingleEnv:
@@ -116,7 +119,7 @@ def _factory(entry: TaskEntry, gym_kwargs: dict[str, Any]) -> Callable[[], Torch
 
 
 def _resolved(entry: TaskEntry, gym_kwargs: dict[str, Any]) -> dict[str, Any]:
-    engine = {"physics": "newton_mjwarp", "device": "cpu", "physics_settings": {}}
+    engine: dict[str, Any] = {"physics": "newton_mjwarp", "device": "cpu", "physics_settings": {}, "rendering": None}
     engine |= {key: value for key, value in gym_kwargs.items() if key in engine}
     changes = {key: value for key, value in gym_kwargs.items() if key not in engine}
     own = asdict(entry.cfg())
@@ -124,15 +127,16 @@ def _resolved(entry: TaskEntry, gym_kwargs: dict[str, Any]) -> dict[str, Any]:
         if changes.get(key, own[key]) != own[key]:
             raise TaskError(f"task.{key}={changes[key]}: must be {own[key]}, or left out; it says which task this is")
     cfg = entry.cfg(**changes)
+    engine["rendering"] = engine["rendering"] or (DEFAULT_RENDERER if cfg.image_groups() else NONE)
     problems = [f"task.{problem}" for problem in cfg.problems()] + _of_the_engine(cfg, **engine)
     if problems:
         raise TaskError("; ".join(problems))
     return {**engine, **asdict(cfg)}
 
 
-def _of_the_engine(cfg: EnvCfg, physics: Any, device: Any, physics_settings: Any) -> list[str]:
+def _of_the_engine(cfg: EnvCfg, physics: Any, device: Any, physics_settings: Any, rendering: Any) -> list[str]:
     """What keeps an engine from being used for a task, as far as that is known without starting it."""
-    found = []
+    found = [problem for problem in [without_renderer(str(rendering), cfg.name, cfg.image_groups())] if problem]
     try:
         engine_cfg(str(physics), physics_settings)
     except ValueError as error:

@@ -9,7 +9,7 @@ from typing import Any
 from benchmark_app.physics.catalogue import ENGINES
 from benchmark_app.places import conf_dir
 
-from .wording import Task, command, component, interval, judged, number, rate
+from .wording import Task, chosen, command, component, interval, judged, number, rate
 
 WIDTH = 120
 
@@ -45,7 +45,7 @@ def page(task: Task, video: str = "") -> str:
 
 def _picture(task: Task, video: str) -> list[str]:
     title, picture = task["declaration"]["title"], f"{task['name']}.png"
-    film = command("workflow=play", f"task={task['name']}", "checkpoint=PATH", "play.video=true")
+    film = command("workflow=play", *chosen(task), "checkpoint=PATH", "play.video=true")
     recorded = ["To record a policy of your own:", _console(film)]
     if not video:
         return [f"![{title}]({picture})", *recorded]
@@ -85,10 +85,9 @@ def _installation(task: Task) -> list[str]:
 
 
 def _evaluation(task: Task) -> list[str]:
-    name = f"task={task['name']}"
     return [
         _console(
-            command("workflow=play", name, "checkpoint=outputs/latest/checkpoints/policy.pt"),
+            command("workflow=play", *chosen(task), "checkpoint=outputs/latest/checkpoints/policy.pt"),
             command("check", task["name"]),
         ),
         _prose(
@@ -109,6 +108,12 @@ def _policy(task: Task) -> list[str]:
             f"**Observation** `{group}`, canonical `{key}`: float32, `[{len(entries)}]`.",
             _components(entries),
         ]
+    for group, image in said.get("images", {}).items():
+        shape = f"[{image['height']}, {image['width']}, {image['channels']}]"
+        found += [
+            f"**Image** `{group}`, canonical `{task['observations'][group]}`: {image['dtype']}, `{shape}`.",
+            _prose(f"{image['meaning']}. Camera `{image['camera']}`, {image['unit']}."),
+        ]
     actions = said.get("actions", [])
     found += [f"**Action**: float32, `[{len(actions)}]`, in [-1, 1].", _components(actions)]
     rows = [
@@ -122,9 +127,8 @@ def _policy(task: Task) -> list[str]:
 
 
 def _training(task: Task) -> list[str]:
-    name = f"task={task['name']}"
     libraries = sorted(path.stem for path in (conf_dir() / "framework").glob("*.yaml"))
-    found = [_console(*(command(name, f"framework={library}") for library in libraries))]
+    found = [_console(*(command(*chosen(task), f"framework={library}") for library in libraries))]
     tuned = [(file, settings) for group in ("tuned", "tuned_library") for file, settings in task[group].items()]
     if not tuned:
         return [*found, "The agent's default settings are used."]

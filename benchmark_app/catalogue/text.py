@@ -48,6 +48,9 @@ def described(task: Task) -> str:
     for group, entries in said.get("observations", {}).items():
         key = task["observations"][group]
         lines += _part(f"sees ({group})", [f"{key}, {len(entries)} numbers", *_components(entries)])
+    for group, image in said.get("images", {}).items():
+        shape = f"{image['height']}x{image['width']}x{image['channels']} {image['dtype']}"
+        lines += _part(f"sees ({group})", [f"{task['observations'][group]}, {shape}", image["meaning"]])
     lines += _part("does", _components(said.get("actions", [])))
     if declaration:
         lines += _part("reward", [f"{name}: {text}" for name, text in declaration["reward_terms"].items()])

@@ -6,6 +6,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from benchmark_app.envs.image_spec import DEFAULT_RENDERER
+
 Task = Mapping[str, Any]
 """What `describe` gives."""
 
@@ -43,6 +45,11 @@ def judged(task: Task) -> str:
 def command(*settings: str) -> str:
     """A command of this program with settings, quoted for a shell."""
     return shlex.join(["python", "-m", "benchmark_app", *settings])
+
+
+def chosen(task: Task) -> list[str]:
+    """The settings by which a task is chosen for a run: images have to be drawn by something."""
+    return [f"task={task['name']}", *([f"rendering={DEFAULT_RENDERER}"] if task["conventions"].get("images") else [])]
 
 
 def component(entry: Mapping[str, Any]) -> tuple[str, str, str]:

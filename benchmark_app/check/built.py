@@ -19,6 +19,8 @@ SHORT = 5
 """Control steps of an episode so short that no task has ended it by itself."""
 ROWS = 3
 FAR = 1e6
+CANONICAL = ("observation.state", "observation.image", "observation.depth")
+"""Names of which every policy finds one."""
 STEADY = 0.1
 """Change of a velocity within a physics step, relative to it, up to which the step counts as steady."""
 SUBSTEPS = 60
@@ -103,12 +105,15 @@ def the_control_step_takes_its_time(live: Live) -> str:
 
 
 def the_robot_is_made_of_declared_files(live: Live) -> str:
-    """The robot's files are there and lie in the task's folder, where their sources and licences are told."""
+    """The robot's files are there and lie in the task's folder, where their sources and licences are told.
+
+    Or in that of another task, where the declaration says so: that task's tells them.
+    """
     from importlib import import_module
 
     module = import_module(live.cfg.module)
     scene = module.load_env().scene(live.cfg, 1)
-    found = module.__file__
+    found = import_module(live.declaration.assets_of or live.cfg.module).__file__
     assert found is not None, f"{live.cfg.module} has no file"
     names = []
     for key in ("mjcf", "usd"):
@@ -116,7 +121,11 @@ def the_robot_is_made_of_declared_files(live: Live) -> str:
             continue
         require(Path(path).is_file(), f"SceneSpec.{key}={path}: there is no such file")
         inside = Path(path).resolve().is_relative_to(Path(found).resolve().parent)
-        require(inside, f"SceneSpec.{key}={path}: lies outside the task's folder; move it there, with its licence")
+        require(
+            inside,
+            f"SceneSpec.{key}={path}: lies outside the task's folder; move it there, with its licence, or name its "
+            "task in DECLARATION.assets_of",
+        )
         names.append(Path(path).name)
     return ", ".join(names)
 
@@ -142,9 +151,8 @@ def gymnasium_sees_success_and_metrics(live: Live) -> str:
         for _ in range(SHORT):
             require(env.observation_space.contains(obs), "an observation lies outside observation_space")
             keys = canonical_observation(cfg, obs)
-            require(
-                "observation.state" in keys, f"canonical_observation() gives {', '.join(keys)}, no observation.state"
-            )
+            known = any(key.startswith(CANONICAL) for key in keys)
+            require(known, f"canonical_observation() gives {', '.join(keys)}; expected {', '.join(CANONICAL)}")
             require(isinstance(info.get("is_success"), bool), "info['is_success'] is missing, or no bool")
             told = info.get("metrics", {})
             unknown = set(told) - set(live.declaration.metrics) - {"episode_return", "episode_length"}

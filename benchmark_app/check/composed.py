@@ -10,6 +10,7 @@ from unittest import SkipTest
 import yaml
 
 from benchmark_app.compose import settings_of
+from benchmark_app.envs.image_spec import DEFAULT_RENDERER
 from benchmark_app.explain import HYDRA_ERRORS, explain
 from benchmark_app.frameworks.registry import load_translation
 from benchmark_app.physics import availability
@@ -32,6 +33,7 @@ def every_library_takes_the_tuned_settings(claims: Claims) -> str:
         can = load_translation(library["module"]).ALGORITHMS
         for agent in filter(can.__contains__, _agents(claims)):
             chosen = [f"task={claims.entry.name}", f"framework={path.stem}", f"agent={agent}", f"physics={here[0]}"]
+            chosen += [f"rendering={DEFAULT_RENDERER}"] if claims.cfg.image_groups() else []
             folder = [] if claims.entry.origin == "shipped" else ["--config-dir", str(claims.entry.conf)]
             try:
                 settings_of([*folder, *chosen, "workflow.steps=[training,play]", "device=cpu"])

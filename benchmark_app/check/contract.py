@@ -224,9 +224,15 @@ def an_exported_state_continues(make: Factory) -> None:
 def observations_match_their_spec(make: Factory) -> None:
     """Groups, widths, types and spaces are those declared, in every state returned, and every number is finite."""
     with closing(make(ROWS)) as env:
-        spec = env.obs_groups_spec
-        assert "policy" in spec, "there is no group 'policy'"
-        require_equal("observation_space", env.observation_space.shape, (spec["policy"],))
+        kinds: dict[str, tuple[tuple[int, ...], torch.dtype]] = {
+            name: ((ROWS, width), torch.float32) for name, width in env.obs_groups_spec.items()
+        }
+        kinds |= {name: ((ROWS, *of.shape), getattr(torch, of.dtype)) for name, of in env.image_groups.items()}
+        seen = [name for name in kinds if name == "policy" or name in env.image_groups]
+        assert seen, "there is neither a group 'policy' nor an image"
+        space: Any = env.observation_space if env.image_groups else {"policy": env.observation_space}
+        spaces = {name: (ROWS, *part.shape) for name, part in space.items()}
+        require_equal("observation_space", spaces, {name: kinds[name][0] for name in seen})
         require_equal("action_space", env.action_space.shape, (env.num_actions,))
         states = [env.init_state()]
         for action in random_actions(env, limit(env) + 2):
@@ -234,9 +240,9 @@ def observations_match_their_spec(make: Factory) -> None:
         groups = [state.obs for state in states] + [env.reset()[0], env.reset(row_ids(env, [1]))[0]]
         groups += [state.final_observation for state in states if state.final_observation is not None]
         for obs in groups:
-            require_equal("observation groups", list(obs), list(spec))
-            for name, width in spec.items():
-                require_tensor(env, name, obs[name], (ROWS, width), torch.float32)
+            require_equal("observation groups", list(obs), list(kinds))
+            for name, (shape, dtype) in kinds.items():
+                require_tensor(env, name, obs[name], shape, dtype)
         for state in states:
             require_tensor(env, "reward", state.reward, (ROWS,), torch.float32)
             for name in ("terminated", "truncated"):

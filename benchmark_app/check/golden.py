@@ -21,6 +21,8 @@ from .walk import Live, shortened
 
 ROWS, EPISODE, STEPS, SEED = 2, 12, 30, 7
 """Two episodes in each row, and some steps of a third, where the task allows episodes so short."""
+BLOCKS = 4
+"""Of an image the file holds the means of so many blocks down and across, per channel."""
 NUDGE = 1e-5
 """Change of the actions by which the sensitivity is measured; some rounding errors of float32."""
 LEAST, FACTOR, MOST = 1e-4, 30.0, 0.05
@@ -71,16 +73,26 @@ def the_golden_file_is_reproduced(live: Live, path: Path, versions: dict[str, st
 def _play(env: Any, actions: torch.Tensor) -> dict[str, list[Any]]:
     env.seed(SEED)
     env.reset()
-    first = {name: group.cpu() for name, group in env.state.obs.items()}
+    first = _seen(env.state.obs)
     found: dict[str, list[Any]] = {"obs": [first], "reward": [], "terminated": [], "truncated": []}
     for action in actions:
         state = env.step(action)
-        found["obs"].append({name: group.cpu() for name, group in state.obs.items()})
+        found["obs"].append(_seen(state.obs))
         for name in ("reward", "terminated", "truncated"):
             found[name].append(getattr(state, name).cpu())
     if not any(bool(ended.any()) for ended in (*found["terminated"], *found["truncated"])):
         raise SkipTest("no row was reset")
     return found
+
+
+def _seen(obs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Observation groups as rows of numbers; images by the means of their blocks."""
+    return {name: (group if group.ndim == 2 else _blocks(group)).cpu() for name, group in obs.items()}
+
+
+def _blocks(images: torch.Tensor) -> torch.Tensor:
+    channels_first = images.permute(0, 3, 1, 2).float()
+    return torch.nn.functional.adaptive_avg_pool2d(channels_first, BLOCKS).flatten(1)
 
 
 def _actions(num_actions: int, steps: int) -> torch.Tensor:

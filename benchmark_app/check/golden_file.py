@@ -25,7 +25,7 @@ class Record:
     Attributes:
         steps: Steps played.
         episode_steps: The shortened time limit.
-        observations: Observation groups by name, `[R, ROWS, dim]` for each of `shown`.
+        observations: Observation groups by name, `[R, ROWS, dim]` for each of `shown`; of images the means of blocks.
         shown: Steps the observations are of; 0: before the first step.
         rewards: `[steps, ROWS]`.
         terminated: Steps and rows at which an episode ended by the task's rules, `[step, row]` each.

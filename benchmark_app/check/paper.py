@@ -111,10 +111,13 @@ def the_conventions_name_everything(claims: Claims) -> str:
             told.get(key) == value, f"conventions()[{key!r}] is {told.get(key)!r}, and {value!r} follows from the task"
         )
     semantics = told.get("semantics")
-    named = re.fullmatch(rf"{re.escape(cfg.name)}-{re.escape(declared.control)}-v\d+", str(semantics))
-    require(named is not None, f"conventions()['semantics']={semantics!r}: expected {cfg.name}-{declared.control}-v1")
+    versioned = re.fullmatch(rf"{re.escape(cfg.name)}-{re.escape(declared.control)}-v\d+", str(semantics))
+    require(
+        versioned is not None, f"conventions()['semantics']={semantics!r}: expected {cfg.name}-{declared.control}-v1"
+    )
     groups = told.get("observations") or {}
-    require("policy" in groups, "conventions()['observations'] has no group 'policy'; name its components in order")
+    named = "policy" in groups or bool(told.get("images"))
+    require(named, "conventions()['observations'] has no group 'policy'; name its components in order")
     require(bool(told.get("actions")), "conventions()['actions'] is missing; name the components of an action in order")
     for where, components in [*groups.items(), ("actions", told["actions"])]:
         names = [component.get("name") for component in components]
@@ -124,7 +127,9 @@ def the_conventions_name_everything(claims: Claims) -> str:
         for component in components:
             known = all(isinstance(component.get(key), str) for key in ("unit", "meaning"))
             require(known, f"conventions(): {where}.{component['name']} lacks its unit ('' for none) or its meaning")
-    return f"{semantics}; {sum(map(len, groups.values()))} observations, {len(told['actions'])} actions"
+    images = [f"{len(told['images'])} images"] if told.get("images") else []
+    counted = [f"{sum(map(len, groups.values()))} observations", *images, f"{len(told['actions'])} actions"]
+    return f"{semantics}; {', '.join(counted)}"
 
 
 def sources_tell_where_things_come_from(claims: Claims) -> str:

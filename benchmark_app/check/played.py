@@ -139,7 +139,14 @@ def the_conventions_fit_the_environment(walk: Walk) -> str:
     require(named == spec, f"conventions() names {named} components, the environment has {spec}; name each, in order")
     count, wanted = len(told.get("actions", [])), walk.env["num_actions"]
     require(count == wanted, f"conventions() names {count} actions, the environment has {wanted}")
-    return ", ".join(f"{group} {width}" for group, width in spec.items()) + f", {wanted} actions"
+    images = {
+        name: tuple(of[key] for key in ("height", "width", "channels")) for name, of in told.get("images", {}).items()
+    }
+    drawn = {name: of.shape for name, of in walk.env["image_groups"].items()}
+    require(images == drawn, f"conventions() has the images {images}, the environment {drawn}; declare image_groups()")
+    groups = [f"{group} {width}" for group, width in spec.items()]
+    groups += [f"{name} {'x'.join(map(str, shape))}" for name, shape in drawn.items()]
+    return f"{', '.join(groups)}, {wanted} actions"
 
 
 PLAYED: tuple[Callable[[Walk], str], ...] = (

@@ -43,7 +43,8 @@ def outcome(state: TorchEnvState) -> Outcome:
         found[f"obs.{name}"] = found[f"last.{name}"] = obs
         if state.final_observation is not None and state.final_mask is not None:
             final = state.final_observation.get(name, obs)
-            found[f"last.{name}"] = torch.where(state.final_mask.unsqueeze(1), final, obs)
+            ended = state.final_mask.view(-1, *[1] * (obs.ndim - 1))
+            found[f"last.{name}"] = torch.where(ended, final, obs)
     return {name: tensor.clone() for name, tensor in found.items()}
 
 
@@ -127,7 +128,12 @@ def require_same(
             a, b = (one[name], other[name]) if rows is None else (one[name][rows], other[name][rows])
             assert a.dtype == b.dtype, f"{name} is {a.dtype}, not {b.dtype}"
             same = torch.equal(a, b) if exact else torch.allclose(a.float(), b.float(), rtol=1e-3, atol=1e-4)
-            assert same, f"{name} differs at {number}: {a.tolist()} is not {b.tolist()}"
+            assert same, f"{name} differs at {number}: {_shown(a)} is not {_shown(b)}"
+
+
+def _shown(tensor: torch.Tensor) -> Any:
+    """Its numbers, or how many there are and their sum: nobody reads those of an image."""
+    return tensor.tolist() if tensor.numel() <= 400 else f"{list(tensor.shape)} of sum {float(tensor.double().sum())}"
 
 
 def require_equal(name: str, found: object, wanted: object) -> None:

@@ -64,7 +64,7 @@ class Walk:
         live: The task.
         scene: What it asked the engine to build.
         facts: What the engine says it built.
-        env: The class attributes that a task declares: `num_actions`, `obs_groups_spec`, `reward_terms`, `metrics`.
+        env: What a task declares: `num_actions`, `obs_groups_spec`, `image_groups`, `reward_terms`, `metrics`.
         joint_names: The engine's, in order.
         steps: What happened.
         endings: Success (or None) and metrics of the episodes that ended, as the environment recorded them, in order.
@@ -91,7 +91,7 @@ def take_walk(live: Live) -> Walk:
     """
     env = live.build(live.cfg, ROWS)
     try:
-        names = ("num_actions", "obs_groups_spec", "reward_terms", "metrics")
+        names = ("num_actions", "obs_groups_spec", "image_groups", "reward_terms", "metrics")
         walk = Walk(
             live=live,
             scene=type(env).scene(live.cfg, ROWS),

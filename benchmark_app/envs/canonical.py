@@ -22,8 +22,8 @@ def canonical_observation(cfg: EnvCfg, observation: np.ndarray | Mapping[str, An
             or with N rows first. A group of images may itself be a dictionary, by camera.
 
     Returns:
-        `observation.image` or `observation.images.CAMERA` as uint8, height × width × channels; floating-point numbers
-        as float32; whatever else as it came. All are contiguous.
+        `observation.image` or `observation.images.CAMERA` as uint8, height × width × channels, of stacked pictures the
+        newest; floating-point numbers as float32; whatever else as it came. All are contiguous.
 
     Raises:
         ValueError: There is no group, one has another width than the task's conventions say, an image is not uint8 or
@@ -33,11 +33,14 @@ def canonical_observation(cfg: EnvCfg, observation: np.ndarray | Mapping[str, An
     groups = observation if isinstance(observation, Mapping) else {"policy": observation}
     if not groups:
         raise ValueError("observation={}: expected an array, or at least one group of observations")
-    named = cfg.conventions().get("observations", {})
+    conventions = cfg.conventions()
+    named, stacked = conventions.get("observations", {}), conventions.get("images", {})
     widths = {cfg.canonical_key(group): len(entries) for group, entries in named.items()}
     found: dict[str, np.ndarray] = {}
     for group, value in groups.items():
         key = cfg.canonical_key(group)
+        if group in stacked:
+            value = _newest(group, value, stacked[group])
         if isinstance(value, Mapping):
             if key != IMAGE:
                 raise TypeError(f"observation '{group}': expected an array, got a dictionary; only images may have one")
@@ -50,6 +53,19 @@ def canonical_observation(cfg: EnvCfg, observation: np.ndarray | Mapping[str, An
             raise ValueError(f"observation '{group}': another group is {twice[0]} already")
         found |= parts
     return found
+
+
+def _newest(name: str, value: Any, image: Mapping[str, Any]) -> Any:
+    """The newest of the pictures a task stacks along the channels of a group."""
+    if not isinstance(value, np.ndarray):
+        return value
+    height, width, channels = image["height"], image["width"], image["channels"]
+    if value.shape[-3:] != (height, width, channels):
+        raise ValueError(
+            f"observation '{name}': expected height × width × channels = {[height, width, channels]}, got the shape "
+            f"{list(value.shape)}"
+        )
+    return value[..., channels - channels // image["frames"] :]
 
 
 def _image(name: str, value: Any) -> np.ndarray:

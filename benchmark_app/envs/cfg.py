@@ -8,12 +8,14 @@ from typing import Any, ClassVar, Self
 from benchmark_app.rendering.camera import CameraSpec
 
 from .declaration import DEFAULT_VIEW, TaskDeclaration
+from .image_spec import ImageSpec
 
 CANONICAL_KEYS = {
     "policy": "observation.state",
     "agent_pos": "observation.state",
     "environment_state": "observation.environment_state",
     "pixels": "observation.image",
+    "depth": "observation.depth",
 }
 
 
@@ -61,11 +63,23 @@ class EnvCfg:
         """Components of an action in their order; empty where the task names none."""
         return [entry["name"] for entry in self.conventions().get("actions", [])]
 
+    def image_groups(self) -> dict[str, ImageSpec]:
+        """Observation groups that are images, by name; none by default. Such a task needs a renderer.
+
+        `pixels` is the customary name of colours, `depth` of depths. A policy sees all of them beside its vectors.
+        """
+        return {}
+
+    def cameras(self) -> tuple[CameraSpec, ...]:
+        """The cameras of the image groups, each once."""
+        return tuple({spec.camera.name: spec.camera for spec in self.image_groups().values()}.values())
+
     def canonical_key(self, group: str) -> str:
         """What an observation group is called where policies of any simulator are evaluated.
 
         `policy` (and `agent_pos`) is `observation.state`, `environment_state` is `observation.environment_state`,
-        `pixels` is `observation.image`, or `observation.images.CAMERA` for several. Every other group keeps its name,
+        `pixels` is `observation.image`, or `observation.images.CAMERA` for several; `depth` is `observation.depth`. Of
+        stacked pictures it is the newest: a policy that wants more keeps them itself. Every other group keeps its name,
         `observation.GROUP`: a critic's group too, so that a policy is never given by accident what only the critic may
         see. A task whose groups mean something else overrides this.
         """
@@ -111,7 +125,8 @@ class EnvCfg:
 
         `observations`: every observation group to its components in order, each with at least a `name`.
         `actions`: the components of an action in order, likewise.
-        `images`: every image to at least its `channels`; its height and width are not compared.
+        `images`: every image to at least its `channels`; its height and width are not compared. Filled in from
+        `image_groups`.
         """
         found: dict[str, Any] = {
             "control_rate_hz": round(1.0 / self.control_dt, 6),
@@ -125,4 +140,6 @@ class EnvCfg:
                 "controller": self.declaration.control,
                 "semantics": f"{self.name}-{self.declaration.control}-v1",
             }
+        if images := self.image_groups():
+            found["images"] = {name: spec.described() for name, spec in images.items()}
         return found

@@ -91,6 +91,7 @@ class TaskDeclaration:
         differs: What is deliberately unlike the task it is modelled on, one sentence each.
         links: Name to address: papers, code, sites.
         sources: Where its assets and its ideas come from, with licences.
+        assets_of: Module of another task whose robot's files it uses, whose sources tell of them; "": its own.
         contacts: It has contacts, so that engines may differ in more than rounding.
         view: How people look at it, in pictures and videos; its size does not matter.
     """
@@ -111,3 +112,4 @@ class TaskDeclaration:
     links: Mapping[str, str] = field(default_factory=dict)
     contacts: bool = False
     view: CameraSpec = DEFAULT_VIEW
+    assets_of: str = ""

@@ -10,8 +10,8 @@ from benchmark_app.physics.base import SimBackend
 
 from .cfg import EnvCfg
 from .checks import find_suspects, step_error
-from .device_side import DeviceSide
 from .numbering import Deal
+from .observing import Observing, judged
 from .state import TorchEnvState
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NO_ROWS = np.zeros(0, dtype=np.int64)
 
 
-class Failures(DeviceSide):
+class Failures(Observing):
     """The part of a `TorchEnv` that knows whether it may go on, and says why not.
 
     Args:
@@ -69,8 +69,7 @@ class Failures(DeviceSide):
             error = ValueError(f"an observation was not finite after the reset of {self._named(rows)}")
             self._fail(error, {"observations after a reset": rows})
         unsound = self._backend.describe_fault() if float(self._backend.fault) != 0.0 else ""
-        tensors = {"actions": self._actions, "control": self.control}
-        tensors |= {f"observation '{name}'": obs for name, obs in self._work.obs.items()}
+        tensors = {"actions": self._actions, "control": self.control, **judged(self._all_observed())}
         suspects = find_suspects(tensors | {"reward": self._work.reward})
         self._fail(step_error(suspects, unsound, self._named), suspects)
 

@@ -1,7 +1,7 @@
 """A `TorchEnv` as an environment of Gymnasium: N rows as its vector environment, one row as its plain one.
 
-NumPy in and out. Observations are the policy's group as a `Box`; where a task has other groups too (a critic's), all
-of them as a `Dict`.
+NumPy in and out. Observations are the policy's group as a `Box`; where a task has other groups too (a critic's,
+images), all of them as a `Dict`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gymnasium.vector.utils import batch_space
 from .torch_env import TorchEnv
 
 Observation = Any
-"""A float32 array, or a dictionary of them by group."""
+"""A float32 array, or a dictionary of arrays by group; images are uint8 (colours) or float32 (depths)."""
 OWN_METRICS = frozenset({"episode_return", "episode_length"})
 
 
@@ -183,7 +183,7 @@ class TorchVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
 
     def _observation(self, obs: dict[str, torch.Tensor]) -> Observation:
         """The groups as arrays, over memory of the state's own tensors, which nobody writes again."""
-        if len(obs) == 1:
+        if isinstance(self.single_observation_space, spaces.Box):
             return _numpy(obs["policy"])
         return {name: _numpy(group) for name, group in obs.items()}
 
@@ -283,11 +283,8 @@ class TorchSingleEnv(Env[Observation, np.ndarray]):
 
 
 def _observation_space(env: TorchEnv) -> Space[Any]:
-    if len(env.obs_groups_spec) == 1:
-        return env.observation_space
-    return spaces.Dict(
-        {name: spaces.Box(-np.inf, np.inf, (dim,), np.float32) for name, dim in env.obs_groups_spec.items()}
-    )
+    groups = env.group_spaces
+    return groups["policy"] if list(groups) == ["policy"] else spaces.Dict(groups)
 
 
 def _numpy(tensor: torch.Tensor) -> np.ndarray:

@@ -107,6 +107,15 @@ def judge_first(rows: wp.array[wp.bool], observations: wp.array2d[wp.float32], r
                 report[rows.shape[0] + RESTART] = 1.0
 
 
+@wp.kernel(enable_backward=False)  # type: ignore[untyped-decorator]
+def judge_images(images: wp.array2d[wp.float32], at_restart: wp.bool, report: wp.array[wp.float32]):  # type: ignore[no-untyped-def]
+    """Judge every row's image, seen after a step or after a reset."""
+    row = wp.tid()
+    for i in range(images.shape[1]):
+        if not wp.isfinite(images[row, i]):
+            report[images.shape[0] + wp.where(at_restart, RESTART, FINITE)] = 1.0
+
+
 # What is done to frozen rows, when autoreset is off.
 
 

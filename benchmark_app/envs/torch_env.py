@@ -16,6 +16,7 @@ from .checks import checked_rows, find_suspects, require_tensor
 from .episodes import EpisodeLog, Episodes
 from .failures import NO_ROWS, Failures
 from .numbering import Deal, stream_seed
+from .observing import judged
 from .playback import Playback
 from .receipts import ReceiptCheck
 from .state import TorchEnvState
@@ -66,13 +67,6 @@ class TorchEnv(Failures, Playback):
     def state(self) -> TorchEnvState | None:
         """The last state returned; None before the first `init_state` or `reset`."""
         return self._state
-
-    @property
-    def observation_space(self) -> Box:
-        """Space of one row of `obs["policy"]`."""
-        from gymnasium.spaces import Box
-
-        return Box(-np.inf, np.inf, (self.obs_groups_spec["policy"],), np.float32)
 
     @property
     def action_space(self) -> Box:
@@ -264,6 +258,7 @@ class TorchEnv(Failures, Playback):
             The first state: reward 0, nothing terminated, truncated or final.
         """
         self._require_open()
+        self._require_renderer()
         return self._reset_now(np.arange(self._num_envs))
 
     def reset(self, env_ids: torch.Tensor | None = None) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
@@ -282,6 +277,7 @@ class TorchEnv(Failures, Playback):
                 after a step had failed: then all rows begin anew, and the engine's fault is forgotten.
         """
         self._require_open()
+        self._require_renderer()
         if env_ids is None:
             rows = np.arange(self._num_envs)
         else:
@@ -319,6 +315,7 @@ class TorchEnv(Failures, Playback):
         if self._receipts is not None:
             self._withdraw_receipt()
         self._run_step()
+        self._look(len(self._waiting))
         finished, alarms = self._host.read()
         if any(alarms.tolist()):  # NaN is true
             self._raise_alarm()
@@ -339,6 +336,8 @@ class TorchEnv(Failures, Playback):
         if not self._closed:
             self._closed = True
             self._drop_play_renderer()
+            if self._images is not None:
+                self._images.close()
             self._backend.close()
 
     # The lifecycle.
@@ -355,9 +354,6 @@ class TorchEnv(Failures, Playback):
             state.info["frozen"] = self._frozen.mask & ~(state.terminated | state.truncated)
         return state
 
-    def _copy_obs(self) -> dict[str, torch.Tensor]:
-        return {name: group.clone() for name, group in self._work.obs.items()}
-
     def _finish_rows(self, state: TorchEnvState, rows: np.ndarray) -> None:
         """Record the episodes that ended in `rows` of the snapshot `state`, and start the next ones in them."""
         env_ids = torch.from_numpy(rows)
@@ -371,7 +367,7 @@ class TorchEnv(Failures, Playback):
         state.final_observation, state.final_mask = state.obs, self._rows.clone()
         if self._deal is not None:
             rows = self._retire(rows, self._deal)
-        self._run_restart()
+        self._restart(len(rows))
         self._just_reset = rows
         state.obs = self._copy_obs()
 
@@ -426,11 +422,11 @@ class TorchEnv(Failures, Playback):
         if self._failed:  # all rows begin anew, and so does the engine
             self._backend.clear_fault()
             self._failed = ""
-        self._run_restart()
+        self._restart(len(rows))
         if len(idle):
             self._frozen.hold(torch.from_numpy(idle).to(self._device))
         state = self._with_info(self._snapshot())
-        suspects = find_suspects({f"observation '{name}'": obs for name, obs in state.obs.items()})
+        suspects = find_suspects(judged(state.obs))
         for name, bad in suspects.items():
             self._report.zero_()
             self._fail(ValueError(f"{name} not finite in {self._named(bad)} after a reset"), suspects)

@@ -50,7 +50,7 @@ class Description:
         conventions: What the task's numbers mean (`EnvCfg.conventions`).
         simulator: What simulates: an engine's name, or `gymnasium`.
         simulator_settings: The engine's own settings.
-        groups: Observation groups, in order; `policy` is among them.
+        groups: Observation groups, in order, those of numbers first; `policy` is among them, or an image.
         action_low: Lower bound of each action.
         action_high: Upper bound of each.
         reward_terms: Names of the reward's terms, in order.

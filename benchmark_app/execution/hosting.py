@@ -28,6 +28,7 @@ def make_host(
     first_row: int = 0,
     total_rows: int | None = None,
     threads: int = 1,
+    rendering: str | None = None,
 ) -> EnvHost:
     """Build environments.
 
@@ -40,6 +41,7 @@ def make_host(
         first_row: Number of the first row here.
         total_rows: Rows in all; None: `rows`.
         threads: CPU threads of torch.
+        rendering: What draws the images that a task observes; see `envs.make.make_env`.
 
     Raises:
         ValueError: They cannot be built; the message says why.
@@ -51,4 +53,4 @@ def make_host(
         return GymHost(cfg, rows, first_row, total_rows)
     from .torch_host import build
 
-    return build(cfg, rows, physics, physics_settings, device, first_row, total_rows, threads)
+    return build(cfg, rows, physics, physics_settings, device, first_row, total_rows, threads, rendering)

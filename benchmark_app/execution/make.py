@@ -32,6 +32,7 @@ def make_execution_env(
     threads: int = 1,
     log_of: Callable[[int], Path] | None = None,
     beside: tuple[int, int] = (0, 1),
+    rendering: str | None = None,
 ) -> TorchEnv:
     """Build a task's environment where the settings say.
 
@@ -45,6 +46,7 @@ def make_execution_env(
         threads: CPU threads of every other process.
         log_of: Files for the output of other processes, by their number.
         beside: Number of this process among those that do the same on this machine, and how many they are.
+        rendering: What draws the images that a task observes; see `envs.make.make_env`.
 
     Returns:
         A `TorchEnv`, or a `RemoteEnv`, which offers what libraries, workflows and checks use of one.
@@ -57,7 +59,7 @@ def make_execution_env(
     if holds_engine(execution.name, cfg.module):
         from benchmark_app.envs.make import make_env
 
-        return make_env(cfg, physics, num_envs, device, physics_settings)
+        return make_env(cfg, physics, num_envs, device, physics_settings, rendering)
     from .remote_env import RemoteEnv
 
     environments: dict[str, Any] = {
@@ -66,6 +68,7 @@ def make_execution_env(
         "physics_settings": physics_settings,
         "device": device,
         "threads": threads,
+        "rendering": rendering,
     }
     if execution.name == LOCAL:
         from .link import DirectLink

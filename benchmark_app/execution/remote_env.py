@@ -12,6 +12,7 @@ import torch
 from benchmark_app.envs.cfg import EnvCfg
 from benchmark_app.envs.checks import checked_rows, require_tensor
 from benchmark_app.envs.episodes import Episodes
+from benchmark_app.envs.observing import seen_by_policy, spaces_of
 from benchmark_app.envs.playback import Playback
 from benchmark_app.envs.state import TorchEnvState
 from benchmark_app.envs.training_state import VERSION, check_training_state
@@ -24,8 +25,10 @@ from .link import EnvLink, LinkError
 from .remote_backend import RemoteBackend
 
 if TYPE_CHECKING:
+    from gymnasium import Space
     from gymnasium.spaces import Box
 
+    from benchmark_app.envs.image_spec import ImageSpec
     from benchmark_app.envs.nan_guard import NanGuard
 
 
@@ -126,11 +129,19 @@ class RemoteEnv(Playback):
         return self._state
 
     @property
-    def observation_space(self) -> Box:
-        """Space of one row of `obs["policy"]`."""
-        from gymnasium.spaces import Box
+    def image_groups(self) -> dict[str, ImageSpec]:
+        """Observation group of images to what they are; see `TorchEnv.image_groups`."""
+        return self._cfg.image_groups()
 
-        return Box(-np.inf, np.inf, (self.obs_groups_spec["policy"],), np.float32)
+    @property
+    def group_spaces(self) -> dict[str, Space[Any]]:
+        """Space of one row of each observation group."""
+        return spaces_of(self.obs_groups_spec, self.image_groups)
+
+    @property
+    def observation_space(self) -> Space[Any]:
+        """Space of one row of what a policy sees; see `TorchEnv.observation_space`."""
+        return seen_by_policy(self.group_spaces, self.image_groups)
 
     @property
     def action_space(self) -> Box:

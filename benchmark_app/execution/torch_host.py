@@ -227,12 +227,13 @@ def build(
     first_row: int,
     total_rows: int | None,
     threads: int,
+    rendering: str | None,
 ) -> TorchHost:
     """Build a task's environment in an engine, in a process that has none yet; see `hosting.make_host`."""
     torch.set_num_threads(threads)
     cache = KernelCache()
     with cache.repairing():
-        env = make_env(cfg, physics, rows, device, physics_settings)
+        env = make_env(cfg, physics, rows, device, physics_settings, rendering)
     return TorchHost(env, first_row, total_rows, physics=physics, physics_settings=physics_settings, cache=cache)
 
 
@@ -244,7 +245,8 @@ def describe(env: TorchEnv, physics: str, physics_settings: dict[str, Any]) -> D
         conventions=env.cfg.conventions(),
         simulator=physics or type(env.backend).__name__,
         simulator_settings=physics_settings,
-        groups={name: Group(shape=(width,)) for name, width in env.obs_groups_spec.items()},
+        groups={name: Group(shape=(width,)) for name, width in env.obs_groups_spec.items()}
+        | {name: Group(shape=spec.shape, dtype=spec.dtype) for name, spec in env.image_groups.items()},
         action_low=tuple(space.low.tolist()),
         action_high=tuple(space.high.tolist()),
         reward_terms=env.reward_terms,

@@ -70,6 +70,7 @@ def _shape_of_env(settings: Settings) -> TorchEnv:
     env_class = import_module(settings.task.module).load_env()
     shape = SimpleNamespace(
         obs_groups_spec=env_class.obs_groups_spec,
+        image_groups=settings.task.image_groups(),
         action_space=Box(-1.0, 1.0, (env_class.num_actions,), np.float32),
         num_envs=1,
         device=torch.device("cpu"),

@@ -112,6 +112,10 @@ def act(policy: Policy, observations: dict[str, torch.Tensor], batch: int) -> to
         part = {name: group[first : first + batch] for name, group in observations.items()}
         missing = batch - min(batch, rows - first)
         if missing:
-            part = {name: torch.nn.functional.pad(group, (0, 0, 0, missing)) for name, group in part.items()}
+            part = {name: _padded(group, missing) for name, group in part.items()}
         actions.append(policy(part)[: batch - missing])
     return actions[0] if len(actions) == 1 else torch.cat(actions)
+
+
+def _padded(group: torch.Tensor, missing: int) -> torch.Tensor:
+    return torch.cat((group, group.new_zeros((missing, *group.shape[1:]))))

@@ -176,6 +176,7 @@ class Session:
                     device,
                     physics,
                     settings.execution,
+                    rendering=settings.rendering.name,
                     threads=settings.threads,
                     log_of=self._environment_log,
                     beside=(self.rank, world_size),

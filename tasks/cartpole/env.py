@@ -76,7 +76,7 @@ class CartpoleEnv(TorchEnv):
         """Pole angle, pole velocity, cart position, cart velocity."""
         joints = (self.backend.joint_pos, self.backend.joint_vel)
         wrap = self.task.max_pole_angle is None
-        self.launch(kernels.observe, self.num_envs, *joints, wrap, state.obs["policy"])
+        self.launch(kernels.observe, self.num_envs, *joints, wrap, self._numbers(state))
 
     def update_state(self, state: TorchEnvState) -> TorchEnvState:
         """Observation, termination and reward; see `TorchEnv.update_state`."""
@@ -85,7 +85,7 @@ class CartpoleEnv(TorchEnv):
         self.launch(
             kernels.judge,
             self.num_envs,
-            state.obs["policy"],
+            self._numbers(state),
             cfg.max_cart_position,
             math.inf if cfg.max_pole_angle is None else cfg.max_pole_angle,
             cfg.control_dt,
@@ -100,6 +100,10 @@ class CartpoleEnv(TorchEnv):
             self._measured,
         )
         return state
+
+    def _numbers(self, state: TorchEnvState) -> torch.Tensor:
+        """Where the four numbers stand `[N, 4]`, by which reward and termination are judged."""
+        return state.obs["policy"]
 
     def initial_state(self, rows: torch.Tensor, uniform: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Uniform within plus and minus the initial ranges; see `TorchEnv.initial_state`."""

@@ -40,7 +40,7 @@ def test_asking_for_factories_and_settings_builds_nothing_and_imports_no_engine(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("cartpol", 1), r"cartpol: no such task; did you mean cartpole\?"),
+        (("cartpol", 1), r"cartpol: no such task; did you mean cartpole or cartpole_camera\?"),
         (("cartpole", 0), "n_envs=0: must be a whole number of at least 1"),
         (("cartpole", True), "n_envs=True: must be"),
         (("cartpole", 1, {"max_efort": 1.0}), "max_efort=1.0: no such setting"),

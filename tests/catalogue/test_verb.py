@@ -72,7 +72,7 @@ def test_json_has_everything_for_a_program(tasks):
 
 def test_names_that_are_no_tasks_and_wrong_options_are_refused_in_one_line(tasks):
     for arguments, said in (
-        (("cartpol",), "cartpol: no such task; did you mean cartpole?"),
+        (("cartpol",), "cartpol: no such task; did you mean cartpole or cartpole_camera?"),
         (("--page",), "--page: give the name of one task"),
         (("--config-dir", "nowhere"), "--config-dir nowhere: no such folder"),
     ):

@@ -23,7 +23,7 @@ JOB = Job(task="cartpole", config_dir=None, place="newton_mjwarp", device="cpu",
     ("arguments", "text"),
     [
         (["no_such_task"], "no_such_task: no such task; known: "),
-        (["cartpol"], "did you mean cartpole?"),
+        (["cartpol"], "did you mean cartpole or cartpole_camera?"),
         (["cartpole", "--engine", "physx3"], "--engine physx3: cartpole is declared for newton_mjwarp"),
         (["cartpole", "--engine", "newton_mjwarp", "--device", "tpu"], "device=tpu"),
         (["cartpole", "--python", "bullet=python3"], "bullet is no engine; known: newton_mjwarp"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -49,7 +50,8 @@ def tasks() -> dict[str, Any]:
     for path in sorted((ROOT / "conf" / "task").glob("*.yaml")):
         settings = yaml.safe_load(path.read_text())
         cfg = task_cfg_class(settings["module"])(**settings)
-        found[path.stem] = shortened(cfg, EPISODE_STEPS)
+        small = {"image_height": 6, "image_width": 10} if cfg.image_groups() else {}
+        found[path.stem] = shortened(replace(cfg, **small), EPISODE_STEPS)
     return found
 
 
