@@ -13,6 +13,7 @@ from benchmark_app.envs.state import TorchEnvState
 
 from .description import NUMBERS, Description, places
 
+HAS_FINAL, HAS_FROZEN = NUMBERS.index("has_final"), NUMBERS.index("has_frozen")
 SHARED = ("seed",)
 """What every host has of the training state's section `env` that is not kept by row."""
 
@@ -48,7 +49,7 @@ class Joined:
     def state(self, *, reporting: bool) -> TorchEnvState:
         """What the hosts told, as one state."""
         groups = self._description.groups
-        has_final, has_frozen, *_ = self._numbers.max(0).tolist()
+        numbers = self._numbers.tolist()
         hot = self._memory[self._hot].copy()
 
         def told(name: str) -> torch.Tensor:
@@ -59,16 +60,16 @@ class Joined:
         if reporting:
             self._tell(state.info)
         state.info["steps"] = told("steps")
-        if has_frozen:
+        if any(part[HAS_FROZEN] for part in numbers):
             state.info["frozen"] = self._alone("frozen", "has_frozen")
-        if has_final:
+        if any(part[HAS_FINAL] for part in numbers):
             ending = self._memory[self._ending].copy()
             mask = self._tensor(ending, self._ending, "final_mask")
             final = {
                 name: self._tensor(ending, self._ending, key) for name, key in zip(groups, self._final, strict=True)
             }
-            for rows, there in zip(self._parts, self._numbers[:, 0].tolist(), strict=True):
-                if not there:  # nothing ended there: what it wrote is of an earlier step
+            for rows, part in zip(self._parts, numbers, strict=True):
+                if not part[HAS_FINAL]:  # nothing ended there: what it wrote is of an earlier step
                     mask[rows.start : rows.stop] = False
                     for name, group in final.items():
                         group[rows.start : rows.stop] = obs[name][rows.start : rows.stop]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,11 @@ class TorchHost(EnvHost):
         self.rows = env.num_envs
         env.number_rows(first_row, total_rows or env.num_envs)
         self.description = describe(env, physics, physics_settings or {})
+        # On a CPU a tensor's memory is the host's, and asking where it is takes ten times as long.
+        self._on_host: Callable[[torch.Tensor], np.ndarray] = (
+            torch.Tensor.numpy if env.device.type == "cpu" else lambda tensor: tensor.cpu().numpy()
+        )
+        self._keys = [(name, f"obs.{name}", f"final.{name}") for name in self.description.groups]
         self._share: SimulationShare | None = None
         self._guard: NanGuard | None = None
         self._reporting = False
@@ -74,27 +80,33 @@ class TorchHost(EnvHost):
         self._tick += 1
         self._publish(state)
         board = self._board
-        if ended := np.count_nonzero(board["terminated"] | board["truncated"]):
-            self._finished.append((self._tick, int(ended)))
+        if state.final_mask is not None or "frozen" in state.info:  # else no row ended
+            self._count_ended(state)
         if self._share is not None:
             seconds, calls = self._share.take()
             board.tell(simulation_s=seconds, simulation_calls=calls)
 
+    def _count_ended(self, state: TorchEnvState) -> None:
+        board = self._board
+        flags = board["final_mask"] if state.final_mask is not None else board["terminated"] | board["truncated"]
+        if ended := int(np.count_nonzero(flags)):
+            self._finished.append((self._tick, ended))
+
     def _publish(self, state: TorchEnvState) -> None:
         """Put a state on the board."""
-        board, info = self._board.arrays, state.info
-        for name, group in state.obs.items():
-            board[f"obs.{name}"][:] = group.numpy(force=True)
-        board["reward"][:] = state.reward.numpy(force=True)
-        board["terminated"][:] = state.terminated.numpy(force=True)
-        board["truncated"][:] = state.truncated.numpy(force=True)
-        board["steps"][:] = info["steps"].numpy(force=True)
+        board, info, host = self._board.arrays, state.info, self._on_host
+        for name, key, _ in self._keys:
+            board[key][:] = host(state.obs[name])
+        board["reward"][:] = host(state.reward)
+        board["terminated"][:] = host(state.terminated)
+        board["truncated"][:] = host(state.truncated)
+        board["steps"][:] = host(info["steps"])
         if state.final_observation is not None and state.final_mask is not None:
-            for name, group in state.final_observation.items():
-                board[f"final.{name}"][:] = group.numpy(force=True)
-            board["final_mask"][:] = state.final_mask.numpy(force=True)
+            for name, _, key in self._keys:
+                board[key][:] = host(state.final_observation[name])
+            board["final_mask"][:] = host(state.final_mask)
         if "frozen" in info:
-            board["frozen"][:] = info["frozen"].numpy(force=True)
+            board["frozen"][:] = host(info["frozen"])
         if self._reporting and "metrics" in info:
             self._report(info)
         self._board.tell(
@@ -105,10 +117,10 @@ class TorchHost(EnvHost):
 
     def _report(self, info: dict[str, Any]) -> None:
         if "is_success" in info:
-            self._board["is_success"][:] = info["is_success"].numpy(force=True)
+            self._board["is_success"][:] = self._on_host(info["is_success"])
         for part in ("metrics", "reward_terms"):
             for column, values in enumerate(info[part].values()):
-                self._board[part][:, column] = values.numpy(force=True)
+                self._board[part][:, column] = self._on_host(values)
         self._board.tell(has_success="is_success" in info)
 
     def blocked(self) -> list[int]:
