@@ -1,9 +1,11 @@
 """What is asked of a video is refused in a line where it cannot be, and decides the rate, the size and the camera."""
 
 import importlib.metadata
+from functools import cache
 
 import pytest
 from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
 
 from benchmark_app import config
 from benchmark_app.installation import installation_problems
@@ -12,11 +14,22 @@ from benchmark_app.places import conf_dir
 from benchmark_app.settings import SettingError
 from benchmark_app.video_settings import frame_stride, video_renderer, video_rows, video_view
 
+GROUPS = ("workflow", "task", "execution", "rendering")
+
+
+@cache
+def composed(*choices):
+    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        return compose("config", overrides=list(choices))
+
 
 def settings(*overrides):
-    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        composed = compose("config", overrides=list(overrides))
-    return config.check(composed, [])
+    """Checked settings; what Hydra composes for the same choices is composed once."""
+    choices = [each for each in overrides if each.partition("=")[0] in GROUPS]
+    values = [each.removeprefix("+") for each in overrides if each not in choices]
+    node = composed(*choices).copy()
+    OmegaConf.set_struct(node, False)
+    return config.check(OmegaConf.merge(node, OmegaConf.from_dotlist(values)), [])
 
 
 @pytest.mark.parametrize(

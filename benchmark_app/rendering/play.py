@@ -92,7 +92,7 @@ class PlayRenderer:
         Returns:
             uint8 `[height, width, 3]`, RGB, the top row first; the caller's.
         """
-        source = self._source(physics_state)
+        source: Drawable = self._backend if physics_state is None else self._put(physics_state)
         renderer = self._renderer(replayed=physics_state is not None)
         renderer.update()
         renderer.render()
@@ -143,11 +143,6 @@ class PlayRenderer:
         self._replayed.put(physics_state)
         return self._replayed
 
-    def _source(self, physics_state: np.ndarray | None) -> Drawable:
-        """What is drawn: the engine or the snapshot, or one row of either."""
-        source: Drawable = self._backend if physics_state is None else self._put(physics_state)
-        return source if self._alone is None else OneRow(source, self._alone)
-
     def _renderer(self, *, replayed: bool) -> Renderer:
         if replayed not in self._renderers:
             source: Any = self._replayed if replayed else self._backend
@@ -157,7 +152,7 @@ class PlayRenderer:
         return self._renderers[replayed]
 
     def _places(self, source: Drawable, wanted: bool) -> list[Pose | None]:
-        """Where the link is in each row that the camera moves with; None where it stands still."""
+        """Where the link is in each row that the camera moves with; None where it stands still, as it does alone."""
         if self._view.link is None or not wanted:
             return [None] * self._scene.num_envs
         poses = source.body_poses((self._view.link,))[:, 0].cpu().numpy().astype(float)
