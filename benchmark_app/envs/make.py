@@ -10,7 +10,7 @@ from benchmark_app.physics import availability, load_engine, make_backend
 from benchmark_app.physics.catalogue import made_for_others
 from benchmark_app.physics.given import engine_cfg
 from benchmark_app.rendering import availability as rendering_availability
-from benchmark_app.rendering import find_renderer, make_renderer
+from benchmark_app.rendering import find_renderer, launch_renderer, make_renderer
 from benchmark_app.rendering.catalogue import undrawable
 
 from .cfg import EnvCfg
@@ -67,6 +67,8 @@ def make_env(
         raise ValueError(f"task.module={cfg.module}: has no load_env(), which gives the class of its environment")
     env_class = module.load_env()
     load_engine(physics).launch(device)
+    if cameras:
+        launch_renderer(renderer, device)
     scene = env_class.scene(cfg, num_envs)
     backend = make_backend(physics, scene, device, **engine.keywords())
     env: TorchEnv = env_class(cfg, backend, num_envs, device=device)

@@ -97,3 +97,26 @@ def test_a_renderer_that_is_not_here_is_refused_in_one_line_and_nothing_is_left_
         f"benchmark_app: error: physics={physics[0]}: needs"
     )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_renderer_is_started_after_the_engine_and_before_its_scene_and_only_where_images_are_observed(monkeypatch):
+    from benchmark_app.tasks import cartpole, cartpole_camera
+
+    from benchmark_app.envs import make
+
+    class Built(Exception):
+        pass
+
+    def build(*args, **settings):
+        calls.append("scene")
+        raise Built
+
+    engine = types.SimpleNamespace(launch=lambda device: calls.append("engine"))
+    monkeypatch.setattr(make, "load_engine", lambda name: engine)
+    monkeypatch.setattr(make, "launch_renderer", lambda name, device: calls.append(name))
+    monkeypatch.setattr(make, "make_backend", build)
+    for task, expected in ((cartpole_camera, ["engine", "newton", "scene"]), (cartpole, ["engine", "scene"])):
+        calls = []
+        with pytest.raises(Built):
+            make.make_env(task.Cfg(), "newton_mjwarp", 2)
+        assert calls == expected
