@@ -13,7 +13,7 @@ from benchmark_app.rendering import make_renderer  # noqa: E402
 from benchmark_app.rendering.newton import kernels  # noqa: E402
 from tests.conftest import ROOT  # noqa: E402
 
-from .known import FRONT, place, scene  # noqa: E402
+from .known import FRONT, MOUNTED, place, scene  # noqa: E402
 
 pytestmark = pytest.mark.engine
 
@@ -111,6 +111,22 @@ def test_drawing_may_be_recorded_with_the_engine_and_gives_the_same():
     renderer.update()
     renderer.render()
     assert torch.equal(recorded[0], renderer.color["front"][0])
+    renderer.close()
+    backend.close()
+
+
+def test_nothing_is_left_to_be_compiled_or_loaded_once_it_is_made():
+    from benchmark_app.envs.kernel_cache import KernelCache
+
+    spec = scene(4)
+    backend = make_backend("newton_mjwarp", spec, "cpu")
+    place(backend, [(0.0, 0.0)] * 4)
+    renderer = make_renderer("newton", backend, spec, [FRONT, MOUNTED])
+    cache = KernelCache()
+    for rows, count in ((None, None), (torch.tensor([True, False, False, False]), 1), (torch.tensor([True] * 4), 4)):
+        renderer.update()
+        renderer.render(rows, count)
+    assert cache.loads == 0
     renderer.close()
     backend.close()
 

@@ -35,8 +35,8 @@ def place_again(transforms: wp.array[wp.transformf], worlds: wp.array[wp.int32],
 
 
 @wp.kernel(enable_backward=False)
-def scatter(pictures: wp.array3d[Any], worlds: wp.array[wp.int32], into: wp.array3d[Any]):
-    """Put the pictures of the worlds chosen where those of all worlds are."""
+def scatter(pictures: wp.array3d[wp.uint32], worlds: wp.array[wp.int32], into: wp.array3d[wp.uint32]):
+    """Put the pictures of the worlds chosen, four bytes a pixel, where those of all worlds are."""
     view, row, column = wp.tid()
     into[worlds[view], row, column] = pictures[view, row, column]
 

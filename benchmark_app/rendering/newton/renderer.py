@@ -87,6 +87,15 @@ class NewtonRenderer(Renderer):
             self._found = wp.zeros(1, dtype=wp.int32, device=model.device)
             self._views = [self._view(camera) for camera in cameras]
             wp.synchronize_device(model.device)  # what Warp launched on its own stream
+            self._load_kernels()
+
+    def _load_kernels(self) -> None:
+        """Have everything compiled and loaded by drawing once, so that no step of a run waits for it."""
+        wp.load_module(kernels, device=self._model.device)
+        first = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
+        first[0] = True
+        with self._on_torch_stream():
+            self._trace_apart(first, 1)
 
     def _worlds(self) -> Any:
         return wp.array(list(range(self.num_envs)), dtype=wp.int32, device=self._model.device)
@@ -168,7 +177,8 @@ class NewtonRenderer(Renderer):
             self._sense(view, transforms, worlds, color, depth)
             for pictures, everything in ((color, view.color), (depth, view.depth)):
                 if pictures is not None:
-                    kernels.launch(kernels.scatter, pictures.shape, [pictures, worlds], everything)
+                    bits = [pictures.view(wp.uint32), worlds]
+                    kernels.launch(kernels.scatter, pictures.shape, bits, everything.view(wp.uint32))
 
     def _sense(self, view: _View, transforms: Any, worlds: Any, color: Any, depth: Any) -> None:
         self._sensor.update(
