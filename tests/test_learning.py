@@ -24,6 +24,19 @@ def test_cartpole_is_learned_at_the_default_budget(app, framework, seed):
     assert play.success_rate >= 0.95
 
 
+@pytest.mark.timeout(3900)
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_cartpole_is_learned_from_pixels_within_an_hour(app, framework):
+    settings = ("task=cartpole_camera", "rendering=newton", f"framework={framework}", "seed=1")
+    code, _, err = app.run(*settings, *STEPS, timeout=3600)
+    assert code == 0, err
+    training, play = app.bundle("training"), app.bundle("play")
+    print(f"{framework}: {training.runtime.total_wall_time_s:.0f} s, play {play.success_rate:.3f}")
+    assert training.runtime.total_wall_time_s <= 3600
+    assert play.extra["n_episodes"] >= 128
+    assert play.success_rate >= 0.8
+
+
 @pytest.fixture(scope="module")
 def random_return():
     """Mean return of uniformly random actions over more than a thousand episodes."""

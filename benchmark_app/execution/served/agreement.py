@@ -23,7 +23,7 @@ from .frames import PROTOCOL
 
 COMPARED = ("protocol", "benchmark_app", "code", "task", "physics", "conventions")
 """What must be the same on both sides. The rest is told: Python, and the versions of the engine that computes."""
-SIMULATED_BY = ("envs", "execution", "physics")
+SIMULATED_BY = ("envs", "execution", "physics", "rendering")
 """Packages of ours whose code decides what a step gives."""
 GYMNASIUM = "gymnasium"
 MOST_SHOWN = 8
