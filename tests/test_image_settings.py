@@ -33,6 +33,10 @@ CAMERA = ("task=cartpole_camera", "rendering=newton", "device=cpu")
         ([*CAMERA, "agent.normalize_observations=true"], r"normalize_observations=true: the task observes images only"),
         ([*CAMERA, "task.image_type=x"], r"task\.image_type=x: must be one of rgb, depth"),
         ([*CAMERA, "agent=sac", "framework=skrl", "encoder=cnn"], r"agent\.encoder=cnn: skrl cannot do it: only this"),
+        (
+            ["task=reach_camera", "rendering=newton", "framework=skrl", "agent.normalize_observations=true"],
+            r"normalize_observations=True: skrl cannot do it: skrl would normalise the images",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_refused_in_one_line(arguments, message, tmp_path, monkeypatch, capsys):
