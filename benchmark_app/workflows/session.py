@@ -163,6 +163,11 @@ class Session:
             devices.apply_numerics(settings.threads, settings.numerics)
             if engine is not None:
                 engine.launch(device)
+            if self.takes:  # before the scene is built, by a renderer that the task itself may not have
+                from benchmark_app.rendering import launch_renderer
+                from benchmark_app.video_settings import video_renderer
+
+                launch_renderer(video_renderer(settings), device)
             from benchmark_app.envs.kernel_cache import KernelCache
 
             self._cache = cache = KernelCache()
