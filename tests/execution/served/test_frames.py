@@ -181,6 +181,10 @@ def test_limits_hold_at_their_edge():
     assert decode(text, 0, limits).kind == "step"
     with pytest.raises(FrameError, match="header"):
         lengths(raw(plain())[:16], Limits(header=len(text) - 1))
+    announced = raw(plain(), body_bytes=64)[:16]
+    assert lengths(announced, Limits(body=64)) == (len(text), 64)
+    with pytest.raises(FrameError, match="a body of 64 bytes; at most 63"):
+        lengths(announced, Limits(body=63))
 
 
 def test_plain_data_with_arrays_in_it_comes_together_again():
