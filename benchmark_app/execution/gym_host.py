@@ -109,6 +109,7 @@ class GymHost(EnvHost):
                     "image as uint8, height × width × channels"
                 )
             found[name] = Group(shape=tuple(part.shape), dtype="uint8" if image else "float32")
+        found = dict(sorted(found.items(), key=lambda item: len(item[1].shape)))  # those of numbers first
         if "policy" not in found:
             raise ValueError(f"task={self._cfg.name}: there is no observation 'policy'; there are {', '.join(found)}")
         return found

@@ -229,8 +229,10 @@ def test_an_environment_of_gymnasium_is_made_when_it_is_first_needed():
     with closing(make_execution_env(upright.Cfg(), "", 5)) as env:
         assert upright.Upright.made == 1  # whose spaces tell what the others are
         assert env.obs_groups_spec == {"policy": 4}
-        env.init_state()
+        first = env.init_state().obs["policy"]
         assert upright.Upright.made == 5
+        # Every episode begins in a state of its own.
+        assert len(torch.unique(torch.cat((first, env.reset()[0]["policy"])), dim=0)) == 10
 
 
 def test_the_simulator_on_the_page_about_adding_tasks_is_a_task(tmp_path, monkeypatch):
