@@ -177,7 +177,7 @@ def _options(fps: float, width: int, height: int) -> list[str]:
         *("-framerate", f"{rate.numerator}/{rate.denominator}", "-i", "pipe:0"),
         *("-vf", f"pad=ceil(iw/2)*2:ceil(ih/2)*2,scale=out_color_matrix=bt709:out_range=tv,format=yuv420p,{told}"),
         # One thread and no long look ahead: memory stays within some dozen frames.
-        *("-c:v", "libx264", "-preset", "veryfast", "-crf", "20", "-threads", "1"),
+        *("-c:v", "libx264", "-preset", "veryfast", "-crf", "24", "-threads", "1"),
         *("-movflags", "+faststart", "-f", "mp4"),
     ]
 
