@@ -83,7 +83,7 @@ class ProcessLink(EnvLink):
             "number": number,
             "parts": parts,
             "cores": list(cores),
-            "path": [] if python else [path for path in sys.path if path],
+            "path": [] if python else [path or os.getcwd() for path in sys.path],
         }
         self._socket.settimeout(timeout_s)
         self._guarded(lambda: send(self._socket, request))
