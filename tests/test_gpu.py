@@ -45,6 +45,27 @@ def test_the_serialized_mode_tells_the_engine_s_share_on_cuda(app, physics):
         assert 0.02 < timing.outside_simulation_step_fraction < 0.98
 
 
+@pytest.mark.parametrize("image_type", ["rgb", "depth"])
+def test_images_on_cuda_are_those_of_the_cpu(image_type):
+    """One stream, one host read: a picture that was read too early would show the step before."""
+    from benchmark_app.tasks.cartpole_camera import Cfg
+
+    from benchmark_app.envs.make import make_env
+
+    def rollout(device):
+        env = make_env(Cfg(episode_length_s=0.5, image_type=image_type), "newton_mjwarp", 8, device)
+        env.seed(1)
+        seen = [*env.init_state().obs.values()]
+        for _ in range(20):
+            seen += env.step(torch.linspace(-1.0, 1.0, 8, device=device).unsqueeze(1)).obs.values()
+        assert all(image.device == env.device for image in seen)
+        env.close()
+        return torch.stack(seen).float().cpu()
+
+    far = (rollout("cuda:0") - rollout("cpu")).abs() > (8.0 if image_type == "rgb" else 0.05)
+    assert far.float().mean() < 0.01, "but for edges, where rounding decides what a ray meets"
+
+
 def test_timing_the_engine_apart_changes_nothing_on_cuda():
     from benchmark_app.tasks.cartpole import Cfg
 
