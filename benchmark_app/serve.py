@@ -19,6 +19,8 @@ from benchmark_app.explain import HYDRA_ERRORS, explain
 from benchmark_app.refusal import refuse
 from benchmark_app.settings import Settings
 
+SERVED = ("task.", "physics=", "physics.", "rendering=", "rendering.", "camera=", "threads=")
+"""How the settings begin that decide what is served."""
 MOST_SESSIONS, MOST_ENVS, MOST_PORT = 64, 2**20, 65535
 
 
@@ -41,6 +43,11 @@ def serve(arguments: list[str]) -> int:
         Path(args.logs).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         return refuse(f"serve: --logs {args.logs}: cannot be made ({error.strerror})")
+    if beside := [text for text in args.settings if not text.lstrip("+~").startswith(SERVED)]:
+        return refuse(
+            f"serve: {beside[0]}: is not of the environments; leave it out (a server takes the settings of the task, "
+            "the engine and the renderer, and threads)"
+        )
     options = ["--config-dir", args.config_dir] if args.config_dir else []
     # A workflow without a library: none need be installed where only an engine is.
     composed = [*options, f"task={args.task}", "workflow=runtime", *args.settings]
@@ -61,6 +68,7 @@ def _serve(args: argparse.Namespace, settings: Settings, host: str, token: str) 
         "task": asdict(settings.task),
         "physics": settings.physics.name,
         "physics_settings": settings.physics.keywords(),
+        "rendering": settings.rendering.name,
         "threads": settings.threads,
     }
     offer = make_offer(
@@ -69,7 +77,9 @@ def _serve(args: argparse.Namespace, settings: Settings, host: str, token: str) 
     try:
         server = Server(offer, token, host, args.port)
     except OSError as error:
-        return refuse(f"serve: --host {host} --port {args.port}: cannot be listened on ({error.strerror})")
+        return refuse(
+            f"serve: --port {args.port}: cannot be listened on ({os.strerror(error.errno)}); name another, or 0"
+        )
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: server.stop())
     if args.ready_file is not None:
@@ -114,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Example: serve cartpole physics=ovphysx --token-file ~/serve.token --port 5555",
     )
     parser.add_argument("task", metavar="TASK", help="name of the task")
-    parser.add_argument("settings", nargs="*", metavar="SETTING=VALUE", help="of the task and the engine; threads=N")
+    parser.add_argument("settings", nargs="*", metavar="SETTING=VALUE", help="of task, engine, renderer; threads=N")
     parser.add_argument("--config-dir", metavar="FOLDER", help="tasks and presets of your own")
     parser.add_argument("--host", default="127.0.0.1", help="a loopback address (%(default)s)")
     parser.add_argument("--port", type=int, default=0, help="any that is free, by default")

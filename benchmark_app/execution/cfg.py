@@ -50,7 +50,12 @@ class ExecutionCfg:
 
     @property
     def label(self) -> str:
-        """What results are told apart by: `local`, `process:2`, `served`."""
+        """What results are told apart by: `local`, `process:2`, `served`, `served:apart`.
+
+        What a server uses that runs apart from the run is not counted as the run's.
+        """
+        if self.name == SERVED and self.address is not None:
+            return f"{self.name}:apart"
         return f"{self.name}:{self.parts}" if self.name == PROCESS else self.name
 
     def problems(self) -> list[str]:

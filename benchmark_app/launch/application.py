@@ -116,7 +116,9 @@ def _require_server(settings: Settings) -> None:
         return
     # By name: what it would import to read an array, which here it never does, is not for this process.
     calling = import_module("benchmark_app.execution.served.calling")
-    if problem := calling.problem_of_server(settings.execution, settings.task, settings.physics):
+    if problem := calling.problem_of_server(
+        settings.execution, settings.task, settings.physics, settings.rendering.name, settings.num_envs
+    ):
         raise SettingError(problem)
 
 

@@ -142,7 +142,9 @@ def test_a_process_that_does_not_answer_is_given_up():
     with closing(make(timeout_s=0.5)) as env:
         env.init_state()
         processes(env)[0].suspend()
-        with pytest.raises(LinkError, match=r"process 0 \(rows 0 to 1\) did not answer within 0.5 s"):
+        with pytest.raises(
+            LinkError, match=r"process 0 \(rows 0 to 1\) did not answer within 0.5 s \(execution.timeout_s\)"
+        ):
             env.step(random_actions(env, 1)[0])
         begin = time.monotonic()
     assert time.monotonic() - begin < 5.0, "it was waited for"

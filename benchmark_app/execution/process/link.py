@@ -161,7 +161,10 @@ class ProcessLink(EnvLink):
             raise LinkError(self._obituary()) from None
         except TimeoutError:
             self._silent, waited = True, self._socket.gettimeout()
-            raise LinkError(f"{self._where} did not answer within {waited:g} s{self._output_is()}") from None
+            setting = "timeout_s" if waited == self._timeout_s else "start_timeout_s"
+            raise LinkError(
+                f"{self._where} did not answer within {waited:g} s (execution.{setting}){self._output_is()}"
+            ) from None
 
     def _obituary(self) -> str:
         """How the process ended."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import benchmark_app
 from benchmark_app.envs.cfg import EnvCfg
+from benchmark_app.envs.image_spec import DEFAULT_RENDERER
 from benchmark_app.execution.cfg import is_gymnasium
 from benchmark_app.physics.availability import distributions
 from benchmark_app.physics.given import engine_cfg
@@ -21,7 +22,7 @@ from benchmark_app.profiling.host.interpreter import this_interpreter
 
 from .frames import PROTOCOL
 
-COMPARED = ("protocol", "benchmark_app", "code", "task", "physics", "conventions")
+COMPARED = ("protocol", "benchmark_app", "code", "task", "physics", "rendering", "conventions")
 """What must be the same on both sides. The rest is told: Python, and the versions of the engine that computes."""
 SIMULATED_BY = ("envs", "execution", "physics", "rendering")
 """Packages of ours whose code decides what a step gives."""
@@ -29,7 +30,9 @@ GYMNASIUM = "gymnasium"
 MOST_SHOWN = 8
 
 
-def describe(task: EnvCfg, physics: str, physics_settings: dict[str, Any]) -> dict[str, Any]:
+def describe(
+    task: EnvCfg, physics: str, physics_settings: dict[str, Any], rendering: str | None = None
+) -> dict[str, Any]:
     """An environment in plain JSON.
 
     `code` has a digest of the sources that decide what a step gives: of our packages, and of the task's module.
@@ -38,6 +41,7 @@ def describe(task: EnvCfg, physics: str, physics_settings: dict[str, Any]) -> di
         task: The task's settings.
         physics: The engine.
         physics_settings: Its own settings, given or not.
+        rendering: The renderer; it counts only where the task observes images.
     """
     if is_gymnasium(task.module):  # which brings its own simulator
         engine, simulator = this_interpreter(["gymnasium", "numpy"]).versions, {"name": GYMNASIUM}
@@ -50,6 +54,7 @@ def describe(task: EnvCfg, physics: str, physics_settings: dict[str, Any]) -> di
         "code": {"package": _package_digest(), "task": _task_digest(task.module)},
         "task": asdict(task),
         "physics": simulator,
+        "rendering": (rendering or DEFAULT_RENDERER) if task.image_groups() else None,
         "conventions": task.conventions(),
         "python": platform.python_version(),
         "engine": {name: version for name, version in engine.items() if version is not None},
@@ -60,7 +65,9 @@ def describe(task: EnvCfg, physics: str, physics_settings: dict[str, Any]) -> di
 
 def differences(ours: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
     """Every field that must be the same and is not, as `task.max_effort: 100.0 here, 50.0 at the server`."""
-    found = []
+    found: list[str] = []
+    if ours["task"]["name"] != (theirs.get("task") or {}).get("name"):  # nothing else would be of use to anybody
+        return list(_differences("task", {"name": ours["task"]["name"]}, {"name": theirs.get("task", {}).get("name")}))
     for name in COMPARED:
         found += list(_differences(name, ours.get(name), theirs.get(name)))
     return found

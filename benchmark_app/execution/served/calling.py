@@ -14,13 +14,15 @@ from .agreement import describe
 from .client import Client, ServerError, ServerRefusal
 
 
-def problem_of_server(execution: ExecutionCfg, task: EnvCfg, physics: EngineCfg) -> str:
+def problem_of_server(execution: ExecutionCfg, task: EnvCfg, physics: EngineCfg, rendering: str, num_envs: int) -> str:
     """What keeps a run from using the server at `execution.address`, "" if nothing does."""
     try:
         address, token = server_of(execution)
         client = Client(address, token, timeout_s=execution.timeout_s, start_timeout_s=execution.start_timeout_s)
         with closing(client):
-            client.require(describe(task, physics.name, physics.keywords()))
+            served = client.require(describe(task, physics.name, physics.keywords(), rendering))
+            if type(most := served.get("max_envs")) is int and num_envs > most:
+                return f"num_envs={num_envs}: the server at {execution.address} takes 1 to {most} (serve --max-envs)"
     except (ServerRefusal, ServerError) as error:
         return f"execution.address={execution.address}: {error}"
     return ""

@@ -205,7 +205,7 @@ class Client:
         self._connection.close()
         self._closed = True
         how = self._how_it_ended() if lost else ""
-        self._failed = f"the served environment was lost during {kind}: {how or why}"
+        self._failed = f"the served environments were lost: {how or why}"
         raise ServerError(self._failed)
 
     def _how_it_ended(self) -> str:
@@ -231,11 +231,12 @@ def _connect(
     Raises:
         ServerRefusal: It cannot be.
     """
-    where = f"{address[0]}:{address[1]}"
     try:
         sock = socket.create_connection(address, timeout)
     except OSError as error:
-        raise ServerRefusal(f"nobody serves at {where} ({error.strerror or error})") from None
+        raise ServerRefusal(
+            f"nobody serves there ({error.strerror or error}); start a server, see `serve --help`"
+        ) from None
     connection = Connection(sock, HANDSHAKE, may_mark)
     try:
         greeting = connection.receive(timeout)
@@ -243,19 +244,19 @@ def _connect(
         if greeting.kind != "hello" or not auth.is_nonce(nonce):
             raise FrameError("no greeting")
         if protocol != PROTOCOL:
-            raise ServerRefusal(f"{where} speaks protocol {_text(protocol)}, and this is {PROTOCOL}")
+            raise ServerRefusal(f"it speaks protocol {_text(protocol)}, and this is {PROTOCOL}")
         ours = auth.new_nonce()
         said = auth.proof(token, "client", str(nonce), ours)
         connection.send(0, "hello", {"nonce": ours, "proof": said}, timeout=timeout)
         answer = connection.receive(timeout)
         if answer.kind == "error":
-            raise ServerRefusal(f"{where}: {_text(answer.values.get('message'))}")
+            raise ServerRefusal(_text(answer.values.get("message")))
         if not auth.proves(answer.values.get("proof"), token, "server", str(nonce), ours):
-            raise ServerRefusal(f"{where} does not know the token, though it listens there")
+            raise ServerRefusal("what listens there does not know the token")
     except (TimeoutError, LostError, FrameError) as error:
         connection.close()
         raise ServerRefusal(
-            f"{where} is no server of this kind, or turns clients away ({error or 'no answer'})"
+            f"what listens there is no server of this kind, or turns clients away ({error or 'no answer'})"
         ) from None
     except ServerRefusal:
         connection.close()

@@ -33,7 +33,10 @@ def make_offer(settings: dict[str, Any], *, max_envs: int, max_sessions: int, lo
     Raises:
         ValueError: The settings cannot be used.
     """
-    described = describe(task_of(settings["task"]), settings["physics"], settings["physics_settings"])
+    described = describe(
+        task_of(settings["task"]), settings["physics"], settings["physics_settings"], settings.get("rendering")
+    )
+    described["max_envs"] = max_envs  # told, so that a run that wants more is refused before it starts
     offer = Offer(description=described, settings=settings, max_envs=max_envs, max_sessions=max_sessions, logs=logs)
     threads = dict.fromkeys(THREAD_VARIABLES, str(settings["threads"]))
     return with_variables(offer, PYTHONUNBUFFERED="1", **threads)

@@ -54,7 +54,7 @@ def start(
             )
         client = _connect(execution, owner)
         task, given = task_of(environments["task"]), environments.get("physics_settings") or {}
-        served = client.require(describe(task, environments["physics"], given))
+        served = client.require(describe(task, environments["physics"], given, environments.get("rendering")))
         return ServedLink(client, num_envs, environments.get("device", "cpu"), owner, served)
     except BaseException as error:
         # A server of our own refuses nothing: it was ended while we spoke to it.

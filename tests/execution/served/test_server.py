@@ -135,7 +135,7 @@ def test_a_server_of_another_protocol_and_none_at_all_are_refused():
         with pytest.raises(ServerRefusal, match="speaks protocol 99, and this is 1"):
             Client(address, TOKEN, timeout_s=5, start_timeout_s=5)
         thread.join(5)
-    with pytest.raises(ServerRefusal, match="nobody serves at"):
+    with pytest.raises(ServerRefusal, match="nobody serves there"):
         Client(address, TOKEN, timeout_s=5, start_timeout_s=5)
 
 
