@@ -78,7 +78,7 @@ def _serve(args: argparse.Namespace, settings: Settings, host: str, token: str) 
         server = Server(offer, token, host, args.port)
     except OSError as error:
         return refuse(
-            f"serve: --port {args.port}: cannot be listened on ({os.strerror(error.errno)}); name another, or 0"
+            f"serve: --port {args.port}: cannot be listened on ({os.strerror(error.errno or 0)}); name another, or 0"
         )
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: server.stop())

@@ -94,7 +94,7 @@ ENGINES: dict[str, Engine] = {
         ),
         distributions=("ovphysx>=0.7,<0.8", "ovstage", "physx-usd-schemas", "newton-usd-schemas", "warp-lang"),
         install="pip install '.[ovphysx]'",
-        apart="in the checkout, type: make install-ovphysx; then use its .venv-ovphysx/bin/python (worker.python, execution.python)",
+        apart="in the checkout, type: make install-ovphysx; then use its .venv-ovphysx/bin/python (worker.python)",
         needs_usd=True,
         licence="By downloading or using ovphysx, you agree to the NVIDIA Omniverse terms",
         warnings=engine_warnings.PHYSX,

@@ -234,9 +234,8 @@ def _connect(
     try:
         sock = socket.create_connection(address, timeout)
     except OSError as error:
-        raise ServerRefusal(
-            f"nobody serves there ({error.strerror or error}); start a server, see `serve --help`"
-        ) from None
+        why = error.strerror or error
+        raise ServerRefusal(f"nobody serves there ({why}); start a server, see `serve --help`") from None
     connection = Connection(sock, HANDSHAKE, may_mark)
     try:
         greeting = connection.receive(timeout)

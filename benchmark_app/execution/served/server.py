@@ -201,9 +201,8 @@ class Server:
             raise FrameError("hello: must hold a nonce and a proof")
         assert isinstance(nonce, str)
         if not auth.proves(said, self._token, "client", client.nonce, nonce):
-            self._refuse(
-                client, "denied", "the token is another; name the file that serve was given (execution.token_file)"
-            )
+            other = "the token is another; name the file that serve was given (execution.token_file)"
+            self._refuse(client, "denied", other)
             return
         client.known, client.deadline = True, time.monotonic() + HANDSHAKE_S
         self._say(client, "ok", {"proof": auth.proof(self._token, "server", client.nonce, nonce)}, header.id)
@@ -278,11 +277,8 @@ class Server:
             if client.asks is None:
                 self._drop(client)
             else:
-                self._refuse(
-                    client,
-                    "busy",
-                    f"all its sessions are taken ({self._offer.max_sessions}); wait, or start it with a larger --max-sessions",
-                )
+                taken = f"all its sessions are taken ({self._offer.max_sessions})"
+                self._refuse(client, "busy", f"{taken}; wait, or start it with a larger --max-sessions")
 
     def _refuse(self, client: _Client, kind: str, message: str) -> None:
         number = client.asks.id if client.asks is not None else client.next_id

@@ -103,7 +103,7 @@ def test_a_server_without_torch_serves_runs_one_after_another_and_refuses_others
         assert code == 0, out + err
         bundle = app.bundle("runtime")
         assert bundle.run.status == "completed"
-        assert bundle.extra["execution"] == "served"
+        assert bundle.extra["execution"] == "served:apart"
         assert bundle.extra["served_engine"].startswith("gymnasium ")
 
         app.run_dir = tmp_path / "other"
