@@ -66,6 +66,8 @@ def video_problems(s: Settings) -> list[str]:
     ):
         if not 0 < value <= most:
             found.append(f"video.{key}={value}: must be greater than 0 and at most {most:g}")
+    if 0 < video.fps * video.seconds < 2:
+        found.append(f"video.fps={video.fps}: no two frames in video.seconds={video.seconds:g}; set more")
     for key in ("width", "height"):
         value = getattr(video, key)
         if not 16 <= value <= MOST_PIXELS or value % 2:

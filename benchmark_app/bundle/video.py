@@ -59,10 +59,10 @@ def _why(events: list[Event]) -> str:
     exited = last(events, WorkerExited)
     if refused is not None:
         return refused.message
-    if failed is not None:
-        return failed.error
-    if stop is not None:
+    if stop is not None:  # what the worker then says is how it found out
         return stop.reason
+    if failed is not None:
+        return failed.error.removeprefix("VideoError: ")
     if exited is not None:
         return ending(exited)
     if first(events, RunClosed) is None:

@@ -142,10 +142,12 @@ def _color(primitive: DebugPrimitive) -> tuple[int, ...]:
 
 
 def _write(draw: Any, text: str, width: int, height: int) -> None:
-    """A line in the upper left corner, in letters that fit."""
+    """A line in the upper left corner, in letters that fit; nothing in a picture that is too narrow for any."""
     margin, size = 3, min(20, max(LEAST_LETTERS, height // 16))
     while size > LEAST_LETTERS and draw.textlength(text, font=_font(size)) > width - 4 * margin:
         size -= 1
+    if draw.textlength(text, font=_font(size)) > width - 4 * margin:
+        return
     left, top, right, bottom = draw.textbbox((2 * margin, 2 * margin), text, font=_font(size))
     draw.rectangle((left - margin, top - margin, right + margin, bottom + margin), fill=PAPER)
     draw.text((2 * margin, 2 * margin), text, fill=INK, font=_font(size))

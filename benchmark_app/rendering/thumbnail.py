@@ -13,6 +13,12 @@ from .mp4 import PARTIAL, VideoError
 SUFFIX = ".jpg"
 
 
+def remove_thumbnail(video: Path) -> None:
+    """Remove what announces a video that there is not."""
+    with contextlib.suppress(OSError):
+        video.with_suffix(SUFFIX).unlink(missing_ok=True)
+
+
 def write_thumbnail(frame: np.ndarray, video: Path) -> None:
     """Write a frame as a JPEG that has the name of its video, whole or not at all.
 

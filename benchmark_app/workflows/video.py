@@ -20,7 +20,7 @@ from benchmark_app.journal.events import VideoSaved
 from benchmark_app.rendering.mp4 import open_video
 from benchmark_app.rendering.play import PlayRenderer
 from benchmark_app.rendering.play_cfg import PlayRendererCfg
-from benchmark_app.rendering.thumbnail import write_thumbnail
+from benchmark_app.rendering.thumbnail import remove_thumbnail, write_thumbnail
 from benchmark_app.settings import Settings
 from benchmark_app.video_settings import frame_stride, video_renderer, video_view
 
@@ -70,9 +70,13 @@ def _record(session: Session, env: TorchEnv, renderer: PlayRenderer, take: dict[
     name = f"{FOLDER}/{take['name']}.mp4"
     path = session.directory / name
     film = _Film(settings, env, renderer, stopped=lambda: session.link.stop_requested)
-    with open_video(path, film.fps) as write:
-        film.shoot(policy, write)
-        write_thumbnail(film.announcing, path)  # before the video has its name, so that whoever finds it finds this
+    try:
+        with open_video(path, film.fps) as write:
+            film.shoot(policy, write)
+            write_thumbnail(film.announcing, path)  # before the video has its name, so that whoever finds it finds this
+    except BaseException:
+        remove_thumbnail(path)
+        raise
     return VideoSaved(
         t=time.monotonic(),
         path=name,

@@ -74,7 +74,7 @@ def test_the_last_complete_video_is_the_bundles_and_nothing_else_changes() -> No
     [
         (
             [Failed(t=5.0, error="VideoError: a.mp4: cannot be\nwritten"), exited(1)],
-            "VideoError: a.mp4: cannot be written",
+            "a.mp4: cannot be written",
         ),
         ([Refused(t=5.0, message="checkpoint=x: cannot be played"), exited(2)], "checkpoint=x: cannot be played"),
         ([exited(-9)], "the worker was killed by SIGKILL before it finished its work"),

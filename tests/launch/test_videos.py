@@ -115,7 +115,7 @@ def test_a_signal_during_the_recording_ends_it_and_leaves_completed_results(app,
     assert code == 0
     bundle = app.bundle("play")
     assert (bundle.run.status, bundle.video_path) == ("completed", None)
-    assert "asked to stop" in bundle.extra["video_lost"]
+    assert bundle.extra["video_lost"] == f"stopped by {signal.Signals(number).name}"
     assert "no video" in out
     assert recorded(app) == []
     app.assert_clean()
