@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -26,6 +27,8 @@ PACKAGES = ("imageio-ffmpeg", "pillow")
 INSTALL = "pip install 'benchmark-app[video]'"
 PARTIAL = ".partial"
 """End of the name a video has until it is complete; it begins with a dot."""
+STALLED_S = 60.0
+"""An encoder that takes nothing for so long takes nothing any more."""
 CLOSING_S = 120.0
 """ffmpeg has encoded all but the last frames by then; what it still does is to move the index to the front."""
 
@@ -82,9 +85,14 @@ class _Encoder:
             raise ValueError(f"frame: expected uint8 {list(self._shape)}, got {frame.dtype} {list(frame.shape)}")
         assert self._process is not None
         assert self._process.stdin is not None
+        view = memoryview(frame if frame.flags.c_contiguous else frame.copy()).cast("B")
+        pipe = self._process.stdin.fileno()
         try:
-            self._process.stdin.write((frame if frame.flags.c_contiguous else frame.copy()).data)
-        except OSError:  # it has ended, and said why
+            while view:
+                if not select.select((), (pipe,), (), STALLED_S)[1]:
+                    raise VideoError(f"{self._path}: the encoder has taken no frame for {STALLED_S:.0f} s")
+                view = view[_write_some(pipe, view) :]
+        except BrokenPipeError:  # it has ended, and said why
             raise self._failed() from None
 
     def finish(self) -> None:
@@ -129,8 +137,10 @@ class _Encoder:
         command = [program, *_options(self._fps, frame.shape[1], frame.shape[0]), str(self._partial)]
         try:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._told
+                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._told, bufsize=0
             )
+            assert self._process.stdin is not None
+            os.set_blocking(self._process.stdin.fileno(), False)
         except OSError as error:
             why = f"the encoder {program} cannot be started: {error.strerror}"
             raise VideoError(f"{self._path}: cannot be written ({why})") from error
@@ -145,6 +155,14 @@ class _Encoder:
         lines = self._told.read().decode(errors="replace").splitlines()
         why = _reason([line.strip() for line in lines if line.strip()])
         return VideoError(f"{self._path}: cannot be written ({why or f'ffmpeg ended with {self._process.poll()}'})")
+
+
+def _write_some(pipe: int, view: memoryview) -> int:
+    """Write as much as there is room for; bytes written."""
+    try:
+        return os.write(pipe, view)
+    except BlockingIOError:  # a little room was no room for anything
+        return 0
 
 
 def find_encoder(path: Path | None = None) -> str:

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from benchmark_app.rendering import mp4
 from benchmark_app.rendering.mp4 import VideoError, find_encoder, open_video
 
 WIDTH, HEIGHT = 64, 48
@@ -136,6 +137,17 @@ def test_an_encoder_that_fails_without_a_word_is_told_by_its_exit_status(tmp_pat
     fails_with("", 3)
     with pytest.raises(VideoError, match=r"cannot be written \(ffmpeg ended with 3\)$"):
         write(tmp_path / "v" / "a.mp4", 200)
+
+
+def test_an_encoder_that_takes_nothing_is_not_waited_for_for_ever(tmp_path, monkeypatch):
+    program = tmp_path / "ffmpeg"
+    program.write_text("#!/bin/sh\nexec sleep 60\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("IMAGEIO_FFMPEG_EXE", str(program))
+    monkeypatch.setattr(mp4, "STALLED_S", 0.2)
+    with pytest.raises(VideoError, match="the encoder has taken no frame for"):
+        write(tmp_path / "a.mp4", 40)
+    assert [path.name for path in tmp_path.iterdir()] == ["ffmpeg"]
 
 
 def test_an_encoder_that_says_it_is_done_and_left_nothing_has_failed(tmp_path, fails_with):
