@@ -130,7 +130,7 @@ def assert_equal_terms(app, framework):
     assert training.runtime.steps_per_iteration == 16 * 16
     equal = {
         "timeout_bootstrap": "exact",
-        "agent_exact": 25,
+        "agent_exact": 29,
         "agent_approximate": "",
         "agent_unsupported": "",
         "native_overrides": "",

@@ -100,7 +100,7 @@ def test_addresses_are_read():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"address": "example.org:5555"}, "address=example.org: must be"),
+        ({"address": "example.org:5555"}, "address=example.org:5555: must be"),
         ({"address": "127.0.0.1"}, "address=127.0.0.1: must be HOST:PORT"),
         ({"address": "127.0.0.1:5555", "python": "python3"}, "python=python3: the server at execution.address runs"),
     ],

@@ -178,7 +178,7 @@ def test_a_server_that_does_not_answer_is_waited_for_only_so_long(pair):
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (lambda there, number: there.close(), "lost during step"),
+        (lambda there, number: there.close(), "environments were lost"),
         (lambda there, number: there.send(number + 1, "ok"), "to request 2"),
         (lambda there, number: there.send(number, "maybe"), "answered maybe"),
         (lambda there, number: there.send(number, "bye", {"message": "the server was stopped"}), "was stopped"),
