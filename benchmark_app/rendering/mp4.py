@@ -85,7 +85,7 @@ class _Encoder:
             raise ValueError(f"frame: expected uint8 {list(self._shape)}, got {frame.dtype} {list(frame.shape)}")
         assert self._process is not None
         assert self._process.stdin is not None
-        view = memoryview(frame if frame.flags.c_contiguous else frame.copy()).cast("B")
+        view = (frame if frame.flags.c_contiguous else frame.copy()).data.cast("B")
         pipe = self._process.stdin.fileno()
         try:
             while view:
