@@ -38,7 +38,7 @@ def selftest(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmark_app selftest",
         description="What this machine's numbers are worth: the clock, what measuring costs, how far runs of the same "
-        "code lie apart, and how many repeats a difference of 5 %% and 10 %% needs. It takes up to two minutes (more "
+        "code lie apart, and how many repeats a difference of 5 % and 10 % needs. It takes up to two minutes (more "
         "where kernels must be compiled first); leave the machine alone meanwhile.",
         epilog="Example: selftest task=ant num_envs=256 --json selftest.json",
     )
