@@ -78,6 +78,7 @@ def scene_of(robot, folder, **changes):
         "physics_dt": 0.005,
         "decimation": 4,
         "ground": True,
+        "floor": None,
         "max_contacts": 8,
         "max_constraints": 32,
         "extent": (2.0, 2.0),
