@@ -14,6 +14,8 @@ __all__ = ["Cfg", "load_env"]
 
 def load_env():
     class SleepyCartpole(load_cartpole()):
+        recordable = True  # it is not inherited: what waits is Python, but outside of the hooks
+
         def step(self, actions):
             end = time.perf_counter() + float(os.environ.get("SLEEPY_CARTPOLE_S", "0"))
             while time.perf_counter() < end:
