@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from benchmark_app.bundle.read import read_bundle_file
@@ -91,6 +92,14 @@ class App:
         leftovers = [path for path in self.run_dir.rglob("*") if path.name.endswith((".tmp", ".reserve"))]
         assert not leftovers
         assert not alive_in(self.run_dir)
+
+
+def gone(process):
+    """Whether a process has ended, be it that nobody has asked for its status yet."""
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def alive_in(folder):

@@ -15,7 +15,7 @@ from .checks import HostReport, require_tensor
 from .frozen import FrozenRows
 from .kernels import begin_episodes, judge_first, judge_step
 from .numbering import TALLY
-from .state import TorchEnvState
+from .state import Copy, TorchEnvState, fresh
 from .task import TaskHooks
 from .training_state import export_tensors, import_tensors
 
@@ -49,6 +49,7 @@ class DeviceSide(TaskHooks):
         self._on_cpu = backend.device.type == "cpu"
         self._freezing = False  # rows may be frozen, which takes another body than when all of them move
         self._guard: NanGuard | None = None
+        self._copy: Copy = fresh  # what a caller gets
         self._watch: Callable[[Callable[[], None]], None] | None = None  # runs the engine's part of a step, apart
         # What runs a step and a restart, by whether rows may be frozen; recorded when first needed.
         self._runners: dict[bool, tuple[Callable[[], None], Callable[[], None]]] = {}

@@ -97,8 +97,8 @@ class Observing(DeviceSide):
         """The live tensors of all groups, vectors first."""
         return self._work.obs if self._images is None else {**self._work.obs, **self._images.stacks}
 
-    def _copy_obs(self) -> dict[str, torch.Tensor]:
-        return {name: group.clone() for name, group in self._all_observed().items()}
+    def _copy_obs(self, part: str = "obs") -> dict[str, torch.Tensor]:
+        return {name: self._copy(f"{part}.{name}", group) for name, group in self._all_observed().items()}
 
     def _carried(self) -> dict[str, torch.Tensor]:
         carried = super()._carried()

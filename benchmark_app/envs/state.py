@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+
+Copy = Callable[[str, torch.Tensor], torch.Tensor]
+"""Copies a tensor of a state, by its name: `obs.GROUP`, `reward`, `terminated`, `truncated`, `steps`, and where rows
+ended `final.GROUP` and `final_mask`."""
 
 
 @dataclass
@@ -36,3 +41,8 @@ class TorchEnvState:
     info: dict[str, Any] = field(default_factory=dict)
     final_observation: dict[str, torch.Tensor] | None = None
     final_mask: torch.Tensor | None = None
+
+
+def fresh(name: str, tensor: torch.Tensor) -> torch.Tensor:
+    """A copy that is the caller's to keep."""
+    return tensor.clone()

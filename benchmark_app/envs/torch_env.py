@@ -19,7 +19,7 @@ from .numbering import Deal, stream_seed
 from .observing import judged
 from .playback import Playback
 from .receipts import ReceiptCheck
-from .state import TorchEnvState
+from .state import Copy, TorchEnvState
 from .training_state import VERSION, check_training_state, export_tensors, import_tensors
 
 if TYPE_CHECKING:
@@ -142,6 +142,18 @@ class TorchEnv(Failures, Playback):
         self._runners.clear()  # its launch is part of what is recorded
         if self._state is not None:
             self._prepare()
+
+    def set_copy(self, copy: Copy) -> None:
+        """Have what a step or reset gives copied elsewhere than to fresh tensors, which are the caller's to keep.
+
+        Args:
+            copy: Copies a tensor and returns the copy, on whatever device. Of an image group, too.
+
+        Raises:
+            RuntimeError: The environment is closed.
+        """
+        self._require_open()
+        self._copy = copy
 
     def set_simulation_watch(self, watch: Callable[[Callable[[], None]], None] | None) -> None:
         """Have the engine's part of every step run by `watch`, so that it can be timed; None: within the step.
@@ -320,7 +332,7 @@ class TorchEnv(Failures, Playback):
         if any(alarms.tolist()):  # NaN is true
             self._raise_alarm()
         rows = finished.nonzero()[0]
-        state = self._snapshot()
+        state = self._snapshot("final" if len(rows) and self._autoreset else "obs")
         if self._reporting:
             self._tell(state)
         if len(rows):
@@ -342,16 +354,21 @@ class TorchEnv(Failures, Playback):
 
     # The lifecycle.
 
-    def _snapshot(self) -> TorchEnvState:
-        """A copy of the private state, the caller's to keep; without `steps`, which a reset may still change."""
-        work = self._work
-        return TorchEnvState(self._copy_obs(), work.reward.clone(), work.terminated.clone(), work.truncated.clone())
+    def _snapshot(self, obs: str = "obs") -> TorchEnvState:
+        """A copy of the private state; without `steps`, which a reset may still change. `obs`: which these become."""
+        work, copy = self._work, self._copy
+        return TorchEnvState(
+            self._copy_obs(obs),
+            copy("reward", work.reward),
+            copy("terminated", work.terminated),
+            copy("truncated", work.truncated),
+        )
 
     def _with_info(self, state: TorchEnvState) -> TorchEnvState:
         """Fill in the `info` of a snapshot."""
-        state.info["steps"] = self._steps.clone()
+        state.info["steps"] = self._copy("steps", self._steps)
         if self._freezing:  # rows of the mask that carry no flag: their end was told before
-            state.info["frozen"] = self._frozen.mask & ~(state.terminated | state.truncated)
+            state.info["frozen"] = self._frozen.mask & ~(self._work.terminated | self._work.truncated)
         return state
 
     def _finish_rows(self, state: TorchEnvState, rows: np.ndarray) -> None:
@@ -364,7 +381,7 @@ class TorchEnv(Failures, Playback):
         if not self._autoreset:
             self._waiting = np.union1d(self._waiting, rows)
             return
-        state.final_observation, state.final_mask = state.obs, self._rows.clone()
+        state.final_observation, state.final_mask = state.obs, self._copy("final_mask", self._rows)
         if self._deal is not None:
             rows = self._retire(rows, self._deal)
         self._restart(len(rows))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,14 +18,8 @@ SHARED = ("seed",)
 """What every host has of the training state's section `env` that is not kept by row."""
 
 
-HOT_ENDS, FINAL_ENDS = "steps", "final_mask"
-"""The last arrays of what every step gives, and of what it gives where rows ended."""
-
-
 class Joined:
     """The board of all hosts, read as one state in tensors that are the caller's to keep.
-
-    What a step gives lies together in the memory: it is copied in one go, and the tensors of a state share the copy.
 
     Args:
         description: What the environments are.
@@ -37,37 +31,34 @@ class Joined:
     def __init__(
         self, description: Description, memory: np.ndarray, parts: Sequence[range], device: torch.device
     ) -> None:
-        self._description, self._memory, self._parts = description, memory, parts
-        self._device = None if device.type == "cpu" else device
-        self._places = found = places(description, parts[-1].stop, len(parts))
-        self._numbers = memory[: found["numbers"].end].view(np.float64).reshape(found["numbers"].shape)
-        self._obs = [f"obs.{name}" for name in description.groups]
-        self._final = [f"final.{name}" for name in description.groups]
-        self._hot = slice(found[self._obs[0]].offset, found[HOT_ENDS].end)
-        self._ending = slice(found[self._final[0]].offset, found[FINAL_ENDS].end)
+        self._description, self._parts = description, parts
+        found = {
+            name: np.ndarray(place.shape, place.dtype, memory, place.offset)
+            for name, place in places(description, parts[-1].stop, len(parts)).items()
+        }
+        self._numbers = found["numbers"]
+        with torch.inference_mode(False):
+            self._live = {name: torch.from_numpy(array) for name, array in found.items()}
+        self._copy: Callable[[torch.Tensor], torch.Tensor] = (
+            torch.clone if device.type == "cpu" else lambda tensor: tensor.to(device)
+        )
+        self._obs = [(name, self._live[f"obs.{name}"]) for name in description.groups]
+        self._final = [(name, self._live[f"final.{name}"]) for name in description.groups]
 
     def state(self, *, reporting: bool) -> TorchEnvState:
         """What the hosts told, as one state."""
-        groups = self._description.groups
+        live, copy = self._live, self._copy
         numbers = self._numbers.tolist()
-        hot = self._memory[self._hot].copy()
-
-        def told(name: str) -> torch.Tensor:
-            return self._tensor(hot, self._hot, name)
-
-        obs = {name: told(key) for name, key in zip(groups, self._obs, strict=True)}
-        state = TorchEnvState(obs, told("reward"), told("terminated"), told("truncated"))
+        obs = {name: copy(group) for name, group in self._obs}
+        state = TorchEnvState(obs, copy(live["reward"]), copy(live["terminated"]), copy(live["truncated"]))
         if reporting:
             self._tell(state.info)
-        state.info["steps"] = told("steps")
+        state.info["steps"] = copy(live["steps"])
         if any(part[HAS_FROZEN] for part in numbers):
-            state.info["frozen"] = self._alone("frozen", "has_frozen")
+            state.info["frozen"] = self._alone("frozen", HAS_FROZEN)
         if any(part[HAS_FINAL] for part in numbers):
-            ending = self._memory[self._ending].copy()
-            mask = self._tensor(ending, self._ending, "final_mask")
-            final = {
-                name: self._tensor(ending, self._ending, key) for name, key in zip(groups, self._final, strict=True)
-            }
+            mask = copy(live["final_mask"])
+            final = {name: copy(group) for name, group in self._final}
             for rows, part in zip(self._parts, numbers, strict=True):
                 if not part[HAS_FINAL]:  # nothing ended there: what it wrote is of an earlier step
                     mask[rows.start : rows.stop] = False
@@ -76,30 +67,20 @@ class Joined:
             state.final_observation, state.final_mask = final, mask
         return state
 
-    def _tensor(self, copy: np.ndarray, region: slice, name: str) -> torch.Tensor:
-        """An array as a tensor over the copy of its region."""
-        place = self._places[name]
-        array = np.ndarray(place.shape, place.dtype, copy, place.offset - region.start)
-        tensor = torch.from_numpy(array)
-        return tensor if self._device is None else tensor.to(self._device)
-
-    def _alone(self, name: str, flag: str = "") -> torch.Tensor:
-        """An array as a fresh tensor; 0 in the rows of hosts that do not say by `flag` that it is there."""
-        place = self._places[name]
-        region = slice(place.offset, place.end)
-        tensor = self._tensor(self._memory[region].copy(), region, name)
-        if flag:
-            for rows, there in zip(self._parts, self._numbers[:, NUMBERS.index(flag)].tolist(), strict=True):
-                if not there:
-                    tensor[rows.start : rows.stop] = 0
+    def _alone(self, name: str, flag: int) -> torch.Tensor:
+        """A copy of an array; 0 in the rows of hosts that do not say by the number `flag` that it is there."""
+        tensor = self._copy(self._live[name])
+        for rows, there in zip(self._parts, self._numbers[:, flag].tolist(), strict=True):
+            if not there:
+                tensor[rows.start : rows.stop] = 0
         return tensor
 
     def _tell(self, info: dict[str, Any]) -> None:
         if self._numbers[:, NUMBERS.index("has_success")].all():
-            info["is_success"] = self._alone("is_success")
-        metrics = self._alone("metrics").t().contiguous()
+            info["is_success"] = self._copy(self._live["is_success"])
+        metrics = self._copy(self._live["metrics"]).t().contiguous()
         info["metrics"] = dict(zip(self._description.metrics, metrics, strict=True))
-        terms = self._alone("reward_terms").unbind(1)
+        terms = self._copy(self._live["reward_terms"]).unbind(1)
         info["reward_terms"] = dict(zip(self._description.reward_terms, terms, strict=True))
 
     def largest(self, name: str) -> float:

@@ -46,8 +46,11 @@ class EnvLink(ABC):
         """
 
     @abstractmethod
-    def wait_step(self) -> None:
+    def wait_step(self, *, soon: bool = False) -> None:
         """Wait until the step is on the board.
+
+        Args:
+            soon: It is expected at any moment.
 
         Raises:
             LinkError: The host is gone, or does not answer in time.
@@ -96,7 +99,7 @@ class DirectLink(EnvLink):
     def post_step(self) -> None:
         """Nothing; the step is taken when it is waited for."""
 
-    def wait_step(self) -> None:
+    def wait_step(self, *, soon: bool = False) -> None:
         """Take the step."""
         self._host.step()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import methodcaller
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
@@ -67,9 +66,13 @@ class RemoteEnv(Playback):
         memory = links[0].board.memory
         self._boards = Joined(self._description, memory, self._rows, self._device)
         place = places(self._description, self._num_envs, len(links))["actions"]
-        self._actions = memory[place.offset : place.end].view(np.float32).reshape(place.shape)
+        with torch.inference_mode(False):
+            self._actions = torch.from_numpy(np.ndarray(place.shape, place.dtype, memory, place.offset))
         self._backend = RemoteBackend(self._description, self._num_envs, self._device, self._ask)
-        self._pinned = any(link.core is not None for link in links)
+        # By the core this thread may be on: see `_posting_order`.
+        self._orders = {
+            here.core: sorted(links, key=lambda link: link is here) for here in links if here.core is not None
+        }
         self._state: TorchEnvState | None = None
         self._closed = False
         self._autoreset = True
@@ -279,8 +282,8 @@ class RemoteEnv(Playback):
         require_tensor("actions", actions, self._action_shape, self._device)
         if actions.requires_grad:
             raise ValueError("actions: expected no gradients; pass actions.detach()")
-        self._actions[:] = actions.cpu().numpy()
-        self._attempt(lambda: self._exchange(methodcaller("post_step"), methodcaller("wait_step")))
+        self._actions.copy_(actions)
+        self._attempt(self._step_hosts)
         self._state = state = self._boards.state(reporting=self._reporting)
         if self._share is not None:
             seconds, calls = self._boards.largest("simulation_s"), self._boards.largest("simulation_calls")
@@ -324,49 +327,56 @@ class RemoteEnv(Playback):
 
     def _ask_each(self, name: str, arguments: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         each = dict(zip(self._links, arguments, strict=True))
-        answers: list[dict[str, Any]] = self._exchange(lambda link: link.post(name, each[link]), methodcaller("wait"))
+        found = self._exchange(lambda link: link.post(name, each[link]), lambda link, _: link.wait())
+        answers = [found[link] for link in self._links]
         self._blocked = [row for answer in answers for row in answer["blocked"]]
         return answers
 
-    def _exchange(self, post: Callable[[EnvLink], None], wait: Callable[[EnvLink], Any]) -> list[Any]:
-        """Post to every link, then wait for each.
+    def _exchange(self, post: Callable[[EnvLink], None], wait: Callable[[EnvLink, bool], Any]) -> dict[EnvLink, Any]:
+        """Post to every link, then wait for each; what each gave, by link.
+
+        Args:
+            post: Posts to a link.
+            wait: Waits for a link, knowing whether another has answered already: then this one will soon.
 
         Raises:
             LinkError: A host is gone; from then on nothing can be asked.
-            Exception: What a host raised; of several, the first's.
+            Exception: What a host raised; of several, that of the first rows.
         """
         if self._lost:
             raise LinkError(self._lost)
-        found: list[Any] = []
-        errors: list[Exception] = []
+        found: dict[EnvLink, Any] = {}
+        errors: dict[EnvLink, Exception] = {}
         self._lost = "an exchange with the environments was broken off"  # unless it comes to an end
+        order = self._posting_order()
         try:
-            for link in self._posting_order():
+            for link in order:
                 post(link)
-            for link in self._links:
+            # The one of this core has it while this thread sleeps; for the others it can stay awake afterwards.
+            for link in reversed(order):
                 try:
-                    found.append(wait(link))
+                    found[link] = wait(link, link is not order[-1])
                 except LinkError:
                     raise
                 except Exception as error:
-                    errors.append(error)
+                    errors[link] = error
         except LinkError as error:
             self._lost = str(error)
             raise
         self._lost = ""
         if errors:
-            raise errors[0]
+            raise next(errors[link] for link in self._links if link in errors)
         return found
+
+    def _step_hosts(self) -> None:
+        self._exchange(lambda link: link.post_step(), lambda link, soon: link.wait_step(soon=soon))
 
     def _posting_order(self) -> Sequence[EnvLink]:
         """The links; last the one to the host that shares this thread's core.
 
         A host that is woken takes its core at once, and this thread would wait there while others are still asleep.
         """
-        if not self._pinned:
-            return self._links
-        here = current_core()
-        return sorted(self._links, key=lambda link: link.core == here)
+        return self._orders.get(current_core(), self._links) if self._orders else self._links
 
     def _attempt(self, what: Callable[[], Any]) -> None:
         """Do what starts or steps episodes; if it fails, only a reset of all rows helps."""

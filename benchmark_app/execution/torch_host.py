@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -50,11 +49,6 @@ class TorchHost(EnvHost):
         self.rows = env.num_envs
         env.number_rows(first_row, total_rows or env.num_envs)
         self.description = describe(env, physics, physics_settings or {})
-        # On a CPU a tensor's memory is the host's, and asking where it is takes ten times as long.
-        self._on_host: Callable[[torch.Tensor], np.ndarray] = (
-            torch.Tensor.numpy if env.device.type == "cpu" else lambda tensor: tensor.cpu().numpy()
-        )
-        self._keys = [(name, f"obs.{name}", f"final.{name}") for name in self.description.groups]
         self._share: SimulationShare | None = None
         self._guard: NanGuard | None = None
         self._reporting = False
@@ -71,14 +65,16 @@ class TorchHost(EnvHost):
     def board(self, board: Board) -> None:
         self._board = board
         with torch.inference_mode(False):
-            self._actions = torch.from_numpy(board["actions"])
+            tensors = {name: torch.from_numpy(array) for name, array in board.arrays.items()}
+        self._actions = tensors["actions"]
+        self._env.set_copy(lambda name, tensor: tensors[name].copy_(tensor))
 
     def step(self) -> None:
         """Take a step; see `EnvHost.step`."""
         actions = self._actions
         state = self._env.step(actions if self._env.device.type == "cpu" else actions.to(self._env.device))
         self._tick += 1
-        self._publish(state)
+        self._tell(state)
         board = self._board
         if state.final_mask is not None or "frozen" in state.info:  # else no row ended
             self._count_ended(state)
@@ -92,24 +88,14 @@ class TorchHost(EnvHost):
         if ended := int(np.count_nonzero(flags)):
             self._finished.append((self._tick, ended))
 
-    def _publish(self, state: TorchEnvState) -> None:
-        """Put a state on the board."""
-        board, info, host = self._board.arrays, state.info, self._on_host
-        for name, key, _ in self._keys:
-            board[key][:] = host(state.obs[name])
-        board["reward"][:] = host(state.reward)
-        board["terminated"][:] = host(state.terminated)
-        board["truncated"][:] = host(state.truncated)
-        board["steps"][:] = host(info["steps"])
-        if state.final_observation is not None and state.final_mask is not None:
-            for name, _, key in self._keys:
-                board[key][:] = host(state.final_observation[name])
-            board["final_mask"][:] = host(state.final_mask)
+    def _tell(self, state: TorchEnvState) -> None:
+        """Put on the board what of a state is not there yet, and say what is."""
+        board, info = self._board, state.info
         if "frozen" in info:
-            board["frozen"][:] = host(info["frozen"])
+            board["frozen"][:] = info["frozen"].cpu().numpy()
         if self._reporting and "metrics" in info:
             self._report(info)
-        self._board.tell(
+        board.tell(
             has_final=state.final_observation is not None,
             has_frozen="frozen" in info,
             kernel_loads=0 if self._cache is None else self._cache.loads,
@@ -117,10 +103,10 @@ class TorchHost(EnvHost):
 
     def _report(self, info: dict[str, Any]) -> None:
         if "is_success" in info:
-            self._board["is_success"][:] = self._on_host(info["is_success"])
+            self._board["is_success"][:] = info["is_success"].cpu().numpy()
         for part in ("metrics", "reward_terms"):
             for column, values in enumerate(info[part].values()):
-                self._board[part][:, column] = self._on_host(values)
+                self._board[part][:, column] = values.cpu().numpy()
         self._board.tell(has_success="is_success" in info)
 
     def blocked(self) -> list[int]:
@@ -130,14 +116,14 @@ class TorchHost(EnvHost):
 
     def do_init(self) -> None:
         """Start an episode in every row."""
-        self._publish(self._env.init_state())
+        self._tell(self._env.init_state())
 
     def do_reset(self, rows: Any) -> None:
         """Start a new episode in some rows, or in all."""
         env = self._env
         env.reset(None if rows is None else torch.from_numpy(rows).to(env.device))
         assert env.state is not None, "a reset leaves a state"
-        self._publish(env.state)
+        self._tell(env.state)
 
     def do_autoreset(self, enabled: bool) -> None:
         """See `TorchEnv.set_autoreset`."""
@@ -206,7 +192,7 @@ class TorchHost(EnvHost):
         self._env.import_training_state(given)
         self._finished.clear()
         assert self._env.state is not None, "an import leaves a state"
-        self._publish(self._env.state)
+        self._tell(self._env.state)
 
     def do_diagnostics(self) -> dict[str, Any]:
         """See `EnvHost.do_diagnostics`."""

@@ -7,7 +7,7 @@ import time
 import psutil
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, gone
 
 CONF = str(ROOT / "tests" / "execution" / "conf")
 KILLS = 20
@@ -41,7 +41,7 @@ def assert_crashed(app, run, workflow, victim, others):
     assert (app.run_dir / "logs" / f"{workflow}.env{number}.log").is_file()
     assert f"{workflow}.env{number}.log" in bundle.extra["reason"]
     for process in (victim, *others):
-        assert not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+        assert gone(process)
     app.assert_clean()
 
 

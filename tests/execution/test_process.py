@@ -20,7 +20,7 @@ from benchmark_app.execution.link import LinkError
 from benchmark_app.execution.make import make_execution_env
 from benchmark_app.execution.process import start as starting
 from benchmark_app.profiling.worker.timing import SimulationShare
-from tests.conftest import ROOT
+from tests.conftest import ROOT, gone
 from tests.contracts.test_contracts import TASKS
 
 from . import upright
@@ -33,10 +33,6 @@ def make(cfg=None, rows=4, workers=2, physics="", log_of=None, **execution):
 
 def processes(env):
     return [psutil.Process(link.pid) for link in env._links]
-
-
-def gone(process):
-    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
 @pytest.mark.engine

@@ -1,21 +1,24 @@
 """A `RemoteEnv` offers what a `TorchEnv` does, in the same words."""
 
 import inspect
-from types import SimpleNamespace
+from dataclasses import asdict
 
 import pytest
+import torch
 
 from benchmark_app.envs.task import TaskHooks
 from benchmark_app.envs.torch_env import TorchEnv
 from benchmark_app.execution import remote_env
 from benchmark_app.execution.description import Board, Description, split
+from benchmark_app.execution.hosting import make_host
+from benchmark_app.execution.link import DirectLink
 from benchmark_app.execution.make import make_execution_env
 from benchmark_app.execution.remote_env import RemoteEnv
 from benchmark_app.physics.capabilities import BackendCapabilities
 
 from . import upright
 
-OF_THE_HOST = {"launch", "number_rows", "set_renderer", "renderer"}
+OF_THE_HOST = {"launch", "number_rows", "set_renderer", "renderer", "set_copy"}
 """What belongs to the process that steps the rows."""
 
 
@@ -54,17 +57,38 @@ def test_rows_are_dealt_as_evenly_as_can_be_and_each_once(rows, parts):
     assert max(sizes) - min(sizes) <= 1
 
 
-def test_the_host_on_the_callers_core_is_woken_last(monkeypatch):
-    env = make_execution_env(upright.Cfg(), "", 1)
-    links = [SimpleNamespace(core=core) for core in (0, 1, 2)]
-    monkeypatch.setattr(env, "_links", links)
-    assert env._posting_order() == links
-    monkeypatch.setattr(env, "_pinned", True)
-    for here in (0, 1, 2, 9):
-        monkeypatch.setattr(remote_env, "current_core", lambda here=here: here)
-        found = [link.core for link in env._posting_order()]
-        assert sorted(found) == [0, 1, 2]
-        assert here == 9 or found[-1] == here
+class _Noted(DirectLink):
+    """A link that notes when it is posted to and waited for."""
+
+    def __init__(self, host, core, notes):
+        super().__init__(host)
+        self.core, self._notes = core, notes
+
+    def post_step(self):
+        self._notes.append(("post", self.core))
+
+    def wait_step(self, *, soon=False):
+        self._notes.append(("soon" if soon else "wait", self.core))
+        super().wait_step()
+
+
+@pytest.mark.parametrize("here", [0, 1, 9])
+def test_the_host_on_the_callers_core_is_woken_last_and_waited_for_first(here, monkeypatch):
+    notes = []
+    hosts = [make_host(asdict(upright.Cfg()), 1, first_row=row, total_rows=2) for row in range(2)]
+    links = [_Noted(host, core, notes) for core, host in enumerate(hosts)]
+    memory = bytearray(Board.size(links[0].description, 2, 2))
+    for number, link in enumerate(links):
+        part = range(number, number + 1)
+        link.board = link._host.board = Board(link.description, 2, memory, part=part, number=number, parts=2)
+    monkeypatch.setattr(remote_env, "current_core", lambda: here)
+    env = RemoteEnv(upright.Cfg(), links)
+    env.init_state()
+    notes.clear()
+    env.step(torch.zeros(2, env.num_actions))
+    last = 0 if here == 0 else 1
+    assert notes == [("post", 1 - last), ("post", last), ("wait", last), ("soon", 1 - last)]
+    env.close()
 
 
 def test_fewer_rows_than_processes_are_refused():

@@ -20,7 +20,7 @@ from benchmark_app.execution.hosting import make_host
 from benchmark_app.execution.link import told
 from benchmark_app.parent_link import die_with_parent
 
-from .messages import DONE, EndOfLink, receive, send, send_bytes
+from .messages import DONE, EndOfLink, Watch, receive, send, send_bytes
 
 
 def main(fd: int) -> int:
@@ -77,12 +77,14 @@ def _open(sock: socket.socket, request: dict[str, Any]) -> EnvHost | None:
 
 
 def _serve(sock: socket.socket, host: EnvHost) -> None:
+    watch = Watch(sock)
     while True:
         asked = receive(sock)
         try:
             if asked is None:
                 host.step()
                 send_bytes(sock, DONE)
+                watch.stay_awake()  # the next step mostly comes at once
             else:
                 _answer(sock, {"answer": host.command(asked["name"], asked["arguments"])})
         except EndOfLink:

@@ -18,7 +18,7 @@ import benchmark_app
 from benchmark_app.execution.description import Description
 from benchmark_app.execution.link import EnvLink, LinkError, raise_told
 
-from .messages import STEP, EndOfLink, receive, send, send_bytes
+from .messages import STEP, EndOfLink, Watch, receive, send, send_bytes
 
 CLOSE_S = 10.0
 """How long a process may take to close its environments before it is ended."""
@@ -66,6 +66,7 @@ class ProcessLink(EnvLink):
         self.core = cores[0] if len(cores) == 1 else None
         self._output: IO[bytes] = log.open("wb") if log is not None else tempfile.TemporaryFile()  # noqa: SIM115
         self._socket, theirs = socket.socketpair()
+        self._watch = Watch(self._socket)
         program = Path(benchmark_app.__file__).parent / "worker" / "__main__.py"
         with theirs:
             self._process = subprocess.Popen(
@@ -109,8 +110,10 @@ class ProcessLink(EnvLink):
         """Wake it with a byte."""
         self._guarded(lambda: send_bytes(self._socket, STEP))
 
-    def wait_step(self) -> None:
-        """Sleep until it answers: the core is its, or another one's."""
+    def wait_step(self, *, soon: bool = False) -> None:
+        """Sleep until it answers: the core is its, or another one's. If that is due, not at once."""
+        if soon:
+            self._watch.stay_awake()
         if (message := self._guarded(lambda: receive(self._socket))) is not None:
             raise_told(message["error"])
 

@@ -55,7 +55,7 @@ class ServedLink(EnvLink):
     def post_step(self) -> None:
         """Nothing: it is sent when it is waited for, since there is no other to go on meanwhile."""
 
-    def wait_step(self) -> None:
+    def wait_step(self, *, soon: bool = False) -> None:
         """Send the actions, and wait for what came of them."""
         _, arrays = self._call("step", {}, {"actions": self.board["actions"]})
         self._put(arrays)

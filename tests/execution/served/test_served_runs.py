@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from tests.conftest import ROOT, App
+from tests.conftest import ROOT, App, gone
 
 DOUBLES = ROOT / "tests" / "doubles"
 TASK = """\
@@ -206,7 +206,7 @@ def test_a_server_or_a_session_killed_at_random_moments_always_leaves_a_bundle_a
         assert bundle.run.status == "crashed"
         said.add(bundle.extra["reason"])
         app.assert_clean()
-        assert not [one for one in running if one.is_running()], bundle.extra["reason"]
+        assert not [one for one in running if not gone(one)], bundle.extra["reason"]
     assert any("SIGKILL" in reason for reason in said), said
 
 
