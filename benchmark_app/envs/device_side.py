@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
@@ -55,9 +56,19 @@ class DeviceSide(TaskHooks):
         self._runners: dict[bool, tuple[Callable[[], None], Callable[[], None]]] = {}
         self._run_step: Any = None
         self._run_restart: Any = None
+        self._warn_if_unrecorded()
         wp.init()
         with torch.inference_mode(False):  # a library may step under inference mode now and without it later
             self._allocate()
+
+    def _warn_if_unrecorded(self) -> None:
+        name = type(self).__name__
+        if self.recordable and "recordable" not in vars(type(self)):
+            warnings.warn(
+                f"{name}: its hooks run in Python at every step, since `recordable` is not inherited. If they launch "
+                f"nothing but Warp kernels, set it in {name} too: steps may then take a fraction of the time",
+                stacklevel=2,
+            )
 
     def _allocate(self) -> None:
         n, device = self._num_envs, self._device

@@ -14,13 +14,14 @@ import sys
 import traceback
 from typing import Any
 
+from benchmark_app.execution.awake import Watch
 from benchmark_app.execution.description import Board
 from benchmark_app.execution.host import EnvHost
 from benchmark_app.execution.hosting import make_host
 from benchmark_app.execution.link import told
 from benchmark_app.parent_link import die_with_parent
 
-from .messages import DONE, EndOfLink, Watch, receive, send, send_bytes
+from .messages import DONE, EndOfLink, receive, send, send_bytes
 
 
 def main(fd: int) -> int:

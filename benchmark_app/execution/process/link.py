@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import IO, Any
 
 import benchmark_app
+from benchmark_app.execution.awake import Watch
 from benchmark_app.execution.description import Description
 from benchmark_app.execution.link import EnvLink, LinkError, raise_told
 
-from .messages import STEP, EndOfLink, Watch, receive, send, send_bytes
+from .messages import STEP, EndOfLink, receive, send, send_bytes
 
 CLOSE_S = 10.0
 """How long a process may take to close its environments before it is ended."""

@@ -7,18 +7,13 @@ in memory. An array in the header is `{"array": [type, shape]}`; they follow eac
 from __future__ import annotations
 
 import json
-import os
-import select
 import socket
 import struct
-import time
 from typing import Any
 
 import numpy as np
 
 STEP, DONE, FRAME = b"s", b"d", b"f"
-AWAKE_S = 0.3e-3
-"""How long to look for a message that is due before sleeping until it comes [s]."""
 _LENGTHS = struct.Struct("<QQ")
 _KEY = "array"
 
@@ -55,24 +50,6 @@ def send_bytes(sock: socket.socket, data: bytes) -> None:
         raise
     except OSError as error:
         raise EndOfLink(error.strerror) from None
-
-
-class Watch:
-    """Looks for something to come, for a while, before whoever receives it falls asleep: waking takes tens of us.
-
-    Args:
-        sock: What is watched.
-    """
-
-    def __init__(self, sock: socket.socket) -> None:
-        self._looks = select.poll()
-        self._looks.register(sock, select.POLLIN)
-
-    def stay_awake(self, longest_s: float = AWAKE_S) -> None:
-        """Return as soon as something is there, or the time is over. Whoever else wants this core gets it meanwhile."""
-        end = time.perf_counter() + longest_s
-        while not self._looks.poll(0) and time.perf_counter() < end:
-            os.sched_yield()
 
 
 def receive(sock: socket.socket) -> dict[str, Any] | None:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from benchmark_app.execution.awake import Watch
+
 from .frames import PREFIX_BYTES, Header, Limits, decode, encode, lengths
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ class Connection:
         self._socket = sock
         self._may_mark = may_mark
         self._got = bytearray()
+        self._watch: Watch | None = None
         if sock.family != socket.AF_UNIX:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # a step is one small frame each way
 
@@ -109,6 +112,13 @@ class Connection:
             raise
         except OSError as error:
             raise LostError(error.strerror or str(error)) from None
+
+    def stay_awake(self) -> None:
+        """Look for a frame for a moment, where one is due, before `receive` sleeps until it comes."""
+        if self._watch is None:
+            self._watch = Watch(self._socket)
+        if not self._got:
+            self._watch.stay_awake()
 
     def receive(self, timeout: float | None, rest: float | None = None) -> Message:
         """Receive a frame.

@@ -173,6 +173,7 @@ class Session:
         else:
             try:
                 self._answer(values, arrays)
+                self._connection.stay_awake()  # the next step mostly comes at once
             except FrameError as error:  # ours: nothing of it was sent
                 self._failed = f"what the environment gave cannot be sent ({error})"
                 self._error("failed", self._failed)
