@@ -17,8 +17,8 @@ from benchmark_app.envs.state import TorchEnvState
 from benchmark_app.envs.training_state import VERSION, check_training_state
 from benchmark_app.physics.base import name_rows
 
-from .cores import current_core
 from .description import places
+from .hosts import Hosts
 from .joining import Joined, episodes, training_sections, training_share
 from .link import EnvLink, LinkError
 from .remote_backend import RemoteBackend
@@ -56,6 +56,7 @@ class RemoteEnv(Playback):
 
     def __init__(self, cfg: EnvCfg, links: Sequence[EnvLink], *, device: torch.device | str = "cpu") -> None:
         self._cfg, self._links, self._device = cfg, list(links), torch.device(device)
+        self._hosts = Hosts(self._links)
         self._description = links[0].description
         if any(link.description != self._description for link in links):
             raise ValueError("the hosts have built different environments")
@@ -69,16 +70,11 @@ class RemoteEnv(Playback):
         with torch.inference_mode(False):
             self._actions = torch.from_numpy(np.ndarray(place.shape, place.dtype, memory, place.offset))
         self._backend = RemoteBackend(self._description, self._num_envs, self._device, self._ask)
-        # By the core this thread may be on: see `_posting_order`.
-        self._orders = {
-            here.core: sorted(links, key=lambda link: link is here) for here in links if here.core is not None
-        }
         self._state: TorchEnvState | None = None
         self._closed = False
         self._autoreset = True
         self._reporting = False
         self._failed = ""  # why the last step failed
-        self._lost = ""  # why the hosts cannot be asked anything any more
         self._blocked: list[int] = []  # rows that must be reset before the next step
         self._share: Share | None = None
         self._guard: NanGuard | None = None
@@ -277,13 +273,13 @@ class RemoteEnv(Playback):
 
     def step(self, actions: torch.Tensor) -> TorchEnvState:
         """See `TorchEnv.step`."""
-        if self._closed or self._state is None or self._failed or self._blocked or self._lost:
+        if self._closed or self._state is None or self._failed or self._blocked or self._hosts.lost:
             self._refuse_step()
         require_tensor("actions", actions, self._action_shape, self._device)
         if actions.requires_grad:
             raise ValueError("actions: expected no gradients; pass actions.detach()")
         self._actions.copy_(actions)
-        self._attempt(self._step_hosts)
+        self._attempt(self._hosts.step)
         self._state = state = self._boards.state(reporting=self._reporting)
         if self._share is not None:
             seconds, calls = self._boards.largest("simulation_s"), self._boards.largest("simulation_calls")
@@ -326,57 +322,9 @@ class RemoteEnv(Playback):
         return self._ask_each(name, [arguments] * len(self._links))
 
     def _ask_each(self, name: str, arguments: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        each = dict(zip(self._links, arguments, strict=True))
-        found = self._exchange(lambda link: link.post(name, each[link]), lambda link, _: link.wait())
-        answers = [found[link] for link in self._links]
+        answers = self._hosts.ask(name, arguments)
         self._blocked = [row for answer in answers for row in answer["blocked"]]
         return answers
-
-    def _exchange(self, post: Callable[[EnvLink], None], wait: Callable[[EnvLink, bool], Any]) -> dict[EnvLink, Any]:
-        """Post to every link, then wait for each; what each gave, by link.
-
-        Args:
-            post: Posts to a link.
-            wait: Waits for a link, knowing whether another has answered already: then this one will soon.
-
-        Raises:
-            LinkError: A host is gone; from then on nothing can be asked.
-            Exception: What a host raised; of several, that of the first rows.
-        """
-        if self._lost:
-            raise LinkError(self._lost)
-        found: dict[EnvLink, Any] = {}
-        errors: dict[EnvLink, Exception] = {}
-        self._lost = "an exchange with the environments was broken off"  # unless it comes to an end
-        order = self._posting_order()
-        try:
-            for link in order:
-                post(link)
-            # The one of this core has it while this thread sleeps; for the others it can stay awake afterwards.
-            for link in reversed(order):
-                try:
-                    found[link] = wait(link, link is not order[-1])
-                except LinkError:
-                    raise
-                except Exception as error:
-                    errors[link] = error
-        except LinkError as error:
-            self._lost = str(error)
-            raise
-        self._lost = ""
-        if errors:
-            raise next(errors[link] for link in self._links if link in errors)
-        return found
-
-    def _step_hosts(self) -> None:
-        self._exchange(lambda link: link.post_step(), lambda link, soon: link.wait_step(soon=soon))
-
-    def _posting_order(self) -> Sequence[EnvLink]:
-        """The links; last the one to the host that shares this thread's core.
-
-        A host that is woken takes its core at once, and this thread would wait there while others are still asleep.
-        """
-        return self._orders.get(current_core(), self._links) if self._orders else self._links
 
     def _attempt(self, what: Callable[[], Any]) -> None:
         """Do what starts or steps episodes; if it fails, only a reset of all rows helps."""
@@ -384,7 +332,7 @@ class RemoteEnv(Playback):
             what()
         except Exception as error:
             self._failed = str(error)
-            if self._guard is not None and not self._lost:
+            if self._guard is not None and not self._hosts.lost:
                 self._adopt_dump(self._guard)
             raise
 
@@ -400,8 +348,8 @@ class RemoteEnv(Playback):
 
     def _refuse_step(self) -> NoReturn:
         self._require_open()
-        if self._lost:
-            raise LinkError(self._lost)
+        if self._hosts.lost:
+            raise LinkError(self._hosts.lost)
         if self._state is None:
             raise RuntimeError("step() before init_state(): no row has an episode yet")
         if self._failed:

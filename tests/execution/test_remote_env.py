@@ -8,7 +8,7 @@ import torch
 
 from benchmark_app.envs.task import TaskHooks
 from benchmark_app.envs.torch_env import TorchEnv
-from benchmark_app.execution import remote_env
+from benchmark_app.execution import hosts
 from benchmark_app.execution.description import Board, Description, split
 from benchmark_app.execution.hosting import make_host
 from benchmark_app.execution.link import DirectLink
@@ -75,13 +75,13 @@ class _Noted(DirectLink):
 @pytest.mark.parametrize("here", [0, 1, 9])
 def test_the_host_on_the_callers_core_is_woken_last_and_waited_for_first(here, monkeypatch):
     notes = []
-    hosts = [make_host(asdict(upright.Cfg()), 1, first_row=row, total_rows=2) for row in range(2)]
-    links = [_Noted(host, core, notes) for core, host in enumerate(hosts)]
+    each = [make_host(asdict(upright.Cfg()), 1, first_row=row, total_rows=2) for row in range(2)]
+    links = [_Noted(host, core, notes) for core, host in enumerate(each)]
     memory = bytearray(Board.size(links[0].description, 2, 2))
     for number, link in enumerate(links):
         part = range(number, number + 1)
         link.board = link._host.board = Board(link.description, 2, memory, part=part, number=number, parts=2)
-    monkeypatch.setattr(remote_env, "current_core", lambda: here)
+    monkeypatch.setattr(hosts, "current_core", lambda: here)
     env = RemoteEnv(upright.Cfg(), links)
     env.init_state()
     notes.clear()
